@@ -1,0 +1,191 @@
+"""The `Dataset` value: one validated graph with its splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ltga.data.catalogue import Facts
+from ltga.errors import DataError, InputError
+
+METRICS = ("accuracy", "roc_auc")
+
+
+class Dataset:
+    """A node-classification graph with fixed train/validation/test splits.
+
+    Args:
+        name: what the graph is called in records and tables.
+        data: PyG `Data` with `x` `[N, F]`, `y` `[N]` (-1 where unlabelled), `edge_index` `[2, E]`
+            and optionally `edge_attr` `[E, D]`.
+        train, val, test: boolean masks `[S, N]` (or `[N]` for a single split).
+        class_names: one name per class; "0", "1", ... if left out.
+        metric: "accuracy" or "roc_auc", the headline number its authors report.
+        node_names: a name per node (words, identifiers), if there is one.
+        facts: the catalogue entry, for a known dataset.
+        provenance: where it came from and how it was made.
+
+    >>> data = Data(x=torch.eye(4), y=torch.tensor([0, 1, 0, 1]), edge_index=torch.tensor([[0], [1]]))
+    >>> masks = torch.tensor([[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]).bool()
+    >>> dataset = Dataset("tiny", data, *masks)
+    >>> dataset
+    Dataset('tiny', 4 nodes, 1 edges, 4 features, 2 classes, 1 splits)
+    >>> [int(mask.sum()) for mask in dataset.split(0)]
+    [2, 1, 1]
+    """
+
+    def __init__(
+        self,
+        name: str,
+        data: Data,
+        train: Tensor,
+        val: Tensor,
+        test: Tensor,
+        *,
+        class_names: Sequence[str] | None = None,
+        metric: str = "accuracy",
+        node_names: Sequence[str] | None = None,
+        facts: Facts | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        if metric not in METRICS:
+            raise InputError(f"metric: got {metric!r}; use one of {', '.join(map(repr, METRICS))}")
+        self.name = name
+        self.data = data
+        self.metric = metric
+        self.facts = facts
+        self.provenance = dict(provenance or {})
+        self._masks = tuple(mask.unsqueeze(0) if mask.dim() == 1 else mask for mask in (train, val, test))
+        _check_graph(data, name)
+        counted = int(data.y.max()) + 1
+        self.class_names = tuple(class_names) if class_names is not None else tuple(map(str, range(counted)))
+        self.node_names = None if node_names is None else tuple(node_names)
+        _check_labels(data.y, self.class_names, name)
+        _check_masks(self._masks, data.y, name)
+        if self.node_names is not None and len(self.node_names) != data.x.shape[0]:
+            raise DataError(f"{name}: {data.x.shape[0]} nodes but {len(self.node_names)} node names")
+        if metric == "roc_auc" and self.num_classes != 2:
+            raise InputError(f"metric: 'roc_auc' needs two classes, {name} has {self.num_classes}")
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes C; labels are 0 to C - 1."""
+        return len(self.class_names)
+
+    @property
+    def num_splits(self) -> int:
+        """How many train/validation/test splits there are."""
+        return int(self._masks[0].shape[0])
+
+    def split(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Split `i` as boolean masks (train, validation, test), each `[N]`."""
+        if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < self.num_splits:
+            raise InputError(
+                f"split: got {i!r}, but {self.name} has {self.num_splits} splits, "
+                f"numbered 0 to {self.num_splits - 1}"
+            )
+        train, val, test = (mask[i] for mask in self._masks)
+        return train, val, test
+
+    def __repr__(self) -> str:
+        nodes, features = self.data.x.shape
+        return (
+            f"Dataset({self.name!r}, {nodes} nodes, {self.data.edge_index.shape[1]} edges, "
+            f"{features} features, {self.num_classes} classes, {self.num_splits} splits)"
+        )
+
+
+def _check_graph(data: Data, name: str) -> None:
+    for key in ("x", "y", "edge_index"):
+        if not isinstance(data.get(key), Tensor):
+            raise DataError(f"{name}: data.{key} is missing; a dataset needs x, y and edge_index")
+    x, y, edge_index = data.x, data.y, data.edge_index
+    if x.dim() != 2 or 0 in x.shape:
+        raise DataError(f"{name}: expected features of shape [nodes, features], got {list(x.shape)}")
+    if x.dtype != torch.float32:
+        raise DataError(f"{name}: expected float32 features, got {x.dtype}; convert them with x.float()")
+    if y.shape != x.shape[:1] or y.dtype != torch.int64:
+        raise DataError(
+            f"{name}: expected one int64 label for each of {x.shape[0]} nodes, got {y.dtype} {list(y.shape)}"
+        )
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.dtype != torch.int64:
+        raise DataError(
+            f"{name}: expected int64 edge_index of shape [2, E], got {edge_index.dtype} "
+            f"{list(edge_index.shape)}"
+        )
+    outside = ((edge_index < 0) | (edge_index >= x.shape[0])).any(dim=0).nonzero()
+    if outside.numel():
+        at = int(outside[0])
+        raise DataError(
+            f"{name}: edge {at} joins {edge_index[:, at].tolist()}, but nodes are numbered "
+            f"0 to {x.shape[0] - 1}"
+        )
+    _check_finite(x, f"{name}: feature", "node")
+    if data.get("edge_attr") is not None:
+        if data.edge_attr.dim() not in (1, 2) or data.edge_attr.shape[0] != edge_index.shape[1]:
+            raise DataError(
+                f"{name}: expected edge_attr of shape [{edge_index.shape[1]}, D], "
+                f"got {list(data.edge_attr.shape)}"
+            )
+        _check_finite(data.edge_attr, f"{name}: edge attribute", "edge")
+
+
+def _check_finite(values: Tensor, what: str, owner: str) -> None:
+    # Summing first avoids a mask as large as the features; only a doubtful sum is looked at closely.
+    if bool(torch.isfinite(values.sum(dtype=torch.float64))):
+        return
+    bad = (~torch.isfinite(values)).nonzero()
+    if bad.numel():
+        raise DataError(
+            f"{what} {bad[0, 1:].tolist()} of {owner} {int(bad[0, 0])} is {values[tuple(bad[0])].item()}; "
+            "features must be finite numbers"
+        )
+
+
+def _check_labels(y: Tensor, class_names: tuple[str, ...], name: str) -> None:
+    classes = len(class_names)
+    if classes < 2:
+        raise DataError(
+            f"{name}: found {classes} class; classification needs at least two (label -1 means unlabelled)"
+        )
+    if len(set(class_names)) != classes:
+        raise DataError(f"{name}: class names repeat: {', '.join(class_names)}")
+    bad = ((y < -1) | (y >= classes)).nonzero()
+    if bad.numel():
+        at = int(bad[0])
+        raise DataError(
+            f"{name}: node {at} has label {int(y[at])}; use 0 to {classes - 1}, or -1 for unlabelled"
+        )
+    if int(torch.unique(y[y >= 0]).numel()) < 2:
+        raise DataError(f"{name}: all labelled nodes have one class; classification needs at least two")
+
+
+def _check_masks(masks: tuple[Tensor, ...], y: Tensor, name: str) -> None:
+    parts = ("train", "val", "test")
+    for part, mask in zip(parts, masks):
+        if mask.dtype != torch.bool or mask.dim() != 2 or mask.shape != (masks[0].shape[0], y.shape[0]):
+            raise DataError(
+                f"{name}: expected boolean {part} masks of shape [splits, {y.shape[0]}], "
+                f"got {mask.dtype} {list(mask.shape)}"
+            )
+    if masks[0].shape[0] == 0:
+        raise DataError(f"{name}: there are no splits; give at least one")
+    empty = (~masks[0].any(dim=1)).nonzero()
+    if empty.numel():
+        raise DataError(f"{name}: split {int(empty[0])} has no training nodes")
+    twice = (sum(mask.to(torch.uint8) for mask in masks) > 1).nonzero()  # type: ignore[union-attr]
+    if twice.numel():
+        split, node = twice[0].tolist()
+        both = " and ".join(part for part, mask in zip(parts, masks) if mask[split, node])
+        raise DataError(f"{name}: in split {split} node {node} is in {both}; a node may be in one part only")
+    unlabelled = (masks[0] | masks[1] | masks[2])[:, y < 0].nonzero()
+    if unlabelled.numel():
+        node = int((y < 0).nonzero()[int(unlabelled[0, 1])])
+        raise DataError(
+            f"{name}: node {node} is unlabelled (-1) but in split {int(unlabelled[0, 0])}; "
+            "leave unlabelled nodes out of every split"
+        )

@@ -1,0 +1,231 @@
+"""Reader for graphs in the npz schema (that of the Platonov et al. files)."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import scipy.sparse
+
+from ltga.data.assemble import GraphArrays
+from ltga.data.edges import CONVENTIONS
+from ltga.data.splits import Masks
+from ltga.errors import DataError
+
+# What a file may unpack to; the largest known dataset needs 0.5 GB as dense features.
+MAX_BYTES = 8 * 1024**3
+
+_DENSE = ("node_features",)
+_SPARSE = ("features_data", "features_indices", "features_indptr", "features_shape")
+_WORDS = ("word_vectors", "node_words")
+_MASKS = ("train_masks", "val_masks", "test_masks")
+_OPTIONAL = ("class_names", "words_utf8", "edge_features", "edge_convention")
+
+
+def read_npz(path: str | Path, max_bytes: int = MAX_BYTES) -> GraphArrays:
+    """The arrays of a graph in the schema; nothing in the file is executed.
+
+    Beyond the schema a file may hold `edge_features` (`[E]` or `[E, D]`) and `edge_convention` (one
+    of "both directions", "directed", "undirected, once"); a file without masks has no fixed splits.
+    """
+    path = Path(path)
+    wanted = {"node_labels", "edges", *_DENSE, *_SPARSE, *_WORDS, *_MASKS, *_OPTIONAL}
+    arrays = read_arrays(path, wanted, max_bytes)
+    for key in ("node_labels", "edges"):
+        if key not in arrays:
+            raise DataError(f"{path}: array {key!r} is missing; the npz schema needs node_labels and edges")
+    x, node_names = _features(arrays, path, max_bytes)
+    y = _whole_numbers(arrays["node_labels"], "node_labels", path)
+    if y.ndim != 1 or y.shape[0] != x.shape[0]:
+        raise DataError(f"{path}: {x.shape[0]} rows of features but node_labels has shape {list(y.shape)}")
+    return GraphArrays(
+        x=x,
+        y=y,
+        edges=_whole_numbers(arrays["edges"], "edges", path),
+        masks=_masks(arrays, x.shape[0], path),
+        edge_attr=_edge_features(arrays, path),
+        class_names=_class_names(arrays, path),
+        node_names=node_names,
+        convention=_convention(arrays, path),
+    )
+
+
+def read_arrays(path: Path, wanted: set[str], max_bytes: int = MAX_BYTES) -> dict[str, np.ndarray]:
+    """The wanted arrays that an npz file holds, refusing pickles, damage and unreasonable sizes."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = {
+                entry.filename.removesuffix(".npy"): entry
+                for entry in archive.infolist()
+                if entry.filename.removesuffix(".npy") in wanted
+            }
+            unpacked = sum(entry.file_size for entry in entries.values())
+            if unpacked > max_bytes:
+                raise DataError(
+                    f"{path}: unpacks to {unpacked:,} bytes, more than the limit of {max_bytes:,}; "
+                    "if the file is honest pass a larger max_bytes"
+                )
+            for entry in entries.values():
+                with archive.open(entry) as stream:
+                    _check_header(stream, entry, path)
+            return {key: _read_array(archive, entry, path) for key, entry in entries.items()}
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; check the path") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+        raise DataError(f"{path}: damaged or not an npz file ({error}); fetch it again") from None
+
+
+def _check_header(stream: IO[bytes], entry: zipfile.ZipInfo, path: Path) -> None:
+    """Compare the shape an array declares with the bytes it has, before numpy allocates for it."""
+    try:
+        version = np.lib.format.read_magic(stream)
+        reader = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, _, dtype = reader(stream)
+    except (ValueError, KeyError) as error:
+        raise DataError(f"{path}: {entry.filename} is not a plain numpy array ({error})") from None
+    if dtype.hasobject:
+        raise DataError(f"{path}: {entry.filename} holds Python objects, which may run code; not read")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != entry.file_size - stream.tell():
+        raise DataError(
+            f"{path}: {entry.filename} declares shape {list(shape)} of {dtype} but holds "
+            f"{entry.file_size - stream.tell():,} bytes; fetch it again"
+        )
+
+
+def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> np.ndarray:
+    try:
+        with archive.open(entry) as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False)
+    except ValueError as error:
+        raise DataError(f"{path}: {entry.filename} cannot be read ({error}); fetch it again") from None
+
+
+def _features(
+    arrays: Mapping[str, np.ndarray], path: Path, max_bytes: int
+) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Features `[N, F]` float32 from whichever of the three forms the file has, and words per node."""
+    forms = [form for form in (_DENSE, _SPARSE, _WORDS) if any(key in arrays for key in form)]
+    if len(forms) != 1 or any(key not in arrays for key in forms[0]):
+        found = sorted(key for form in forms for key in form if key in arrays)
+        raise DataError(
+            f"{path}: features must be exactly one of node_features, features_data/_indices/_indptr/_shape "
+            f"or word_vectors/node_words; found {', '.join(found) or 'none'}"
+        )
+    for key in forms[0]:
+        if arrays[key].dtype.kind not in "fiub":
+            raise DataError(f"{path}: {key} must hold numbers, got {arrays[key].dtype}")
+    if forms[0] == _DENSE:
+        x, names = arrays["node_features"], None
+    elif forms[0] == _SPARSE:
+        x, names = _sparse_features(arrays, path, max_bytes), None
+    else:
+        x, names = _word_features(arrays, path, max_bytes)
+    if x.ndim != 2:
+        raise DataError(f"{path}: expected features of shape [N, F], got {list(x.shape)}")
+    return x.astype(np.float32, copy=False), names
+
+
+def _sparse_features(arrays: Mapping[str, np.ndarray], path: Path, max_bytes: int) -> np.ndarray:
+    shape = arrays["features_shape"].tolist()
+    if not isinstance(shape, list) or len(shape) != 2 or any(not isinstance(n, int) or n < 1 for n in shape):
+        raise DataError(f"{path}: features_shape must be two positive whole numbers, got {shape}")
+    _check_dense_size(shape[0], shape[1], path, max_bytes)
+    parts = [arrays[key] for key in _SPARSE[:3]]
+    try:
+        matrix = scipy.sparse.csr_matrix(tuple(parts), shape=shape)
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{path}: features_* are not a valid CSR matrix ({error})") from None
+    return matrix.toarray()
+
+
+def _word_features(
+    arrays: Mapping[str, np.ndarray], path: Path, max_bytes: int
+) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    vectors, words = arrays["word_vectors"], _whole_numbers(arrays["node_words"], "node_words", path)
+    if vectors.ndim != 2 or words.ndim != 1:
+        raise DataError(f"{path}: expected word_vectors [W, F] and node_words [N]")
+    _check_dense_size(words.shape[0], vectors.shape[1], path, max_bytes)
+    bad = np.flatnonzero((words < 0) | (words >= vectors.shape[0]))
+    if bad.size:
+        raise DataError(
+            f"{path}: node_words of node {bad[0]} is {words[bad[0]]}, but word_vectors has "
+            f"{vectors.shape[0]} rows"
+        )
+    x = vectors.astype(np.float32)[words]
+    if "words_utf8" not in arrays:
+        return x, None
+    try:
+        forms = arrays["words_utf8"].astype(np.uint8).tobytes().decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: words_utf8 is not UTF-8 text ({error})") from None
+    if len(forms) != vectors.shape[0]:
+        raise DataError(f"{path}: {len(forms)} words in words_utf8 for {vectors.shape[0]} word_vectors")
+    return x, tuple(forms[word] for word in words.tolist())
+
+
+def _check_dense_size(nodes: int, features: int, path: Path, max_bytes: int) -> None:
+    if nodes * features * 4 > max_bytes:
+        raise DataError(
+            f"{path}: features of shape [{nodes}, {features}] need {nodes * features * 4:,} bytes, more than "
+            f"the limit of {max_bytes:,}; if the file is honest pass a larger max_bytes"
+        )
+
+
+def _masks(arrays: Mapping[str, np.ndarray], num_nodes: int, path: Path) -> Masks | None:
+    present = [key for key in _MASKS if key in arrays]
+    if not present:
+        return None
+    if len(present) != len(_MASKS):
+        raise DataError(f"{path}: found {', '.join(present)} only; give {', '.join(_MASKS)} or none of them")
+    masks = []
+    for key in _MASKS:
+        mask = np.atleast_2d(arrays[key])
+        if mask.ndim != 2 or mask.shape[1] != num_nodes:
+            raise DataError(f"{path}: {key} has shape {list(mask.shape)}, expected [splits, {num_nodes}]")
+        if mask.dtype.kind not in "biu" or not np.isin(mask, (0, 1)).all():
+            raise DataError(f"{path}: {key} must hold true/false (or 0/1) only")
+        masks.append(mask.astype(bool))
+    return masks[0], masks[1], masks[2]
+
+
+def _edge_features(arrays: Mapping[str, np.ndarray], path: Path) -> np.ndarray | None:
+    values = arrays.get("edge_features")
+    if values is not None and (values.dtype.kind not in "fiub" or values.ndim not in (1, 2)):
+        raise DataError(
+            f"{path}: edge_features must be numbers of shape [E] or [E, D], got {values.dtype} "
+            f"{list(values.shape)}"
+        )
+    return values
+
+
+def _class_names(arrays: Mapping[str, np.ndarray], path: Path) -> tuple[str, ...] | None:
+    names = arrays.get("class_names")
+    if names is None:
+        return None
+    if names.dtype.kind != "U" or names.ndim != 1:
+        raise DataError(f"{path}: class_names must be a list of text, got {names.dtype} {list(names.shape)}")
+    return tuple(names.tolist())
+
+
+def _convention(arrays: Mapping[str, np.ndarray], path: Path) -> str | None:
+    if "edge_convention" not in arrays:
+        return None
+    convention = str(arrays["edge_convention"])
+    if convention not in CONVENTIONS:
+        raise DataError(f"{path}: edge_convention is {convention!r}; use one of {', '.join(CONVENTIONS)}")
+    return convention
+
+
+def _whole_numbers(values: np.ndarray, key: str, path: Path) -> np.ndarray:
+    if values.dtype.kind not in "iu":
+        raise DataError(f"{path}: {key} must hold whole numbers, got {values.dtype}")
+    return values.astype(np.int64, copy=False)

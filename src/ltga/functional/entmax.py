@@ -1,0 +1,248 @@
+r"""alpha-entmax and sparsemax, dense and ragged, and the exact bridge to the q-softmax.
+
+With x = z - max(z), alpha-entmax is :math:`p_i = \exp_\alpha(x_i + \nu)` where one number nu per row
+makes the row sum to one. In this form nothing is special at alpha = 1 (softmax), alpha below 1 is
+heavy-tailed, and alpha may differ between the elements of a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ltga.errors import InputError
+from ltga.functional.rows import DenseRows, RaggedRows, Rows
+from ltga.functional.softmax import _scores
+from ltga.functional.tsallis import Index, _exp_q_value, curvature, index_minus_one
+
+MAX_ITERATIONS = 40
+
+
+def entmax(z: Tensor, alpha: Index, dim: int = -1) -> Tensor:
+    r"""alpha-entmax: :math:`\arg\max_{p\in\Delta}\ p^\top z + S_\alpha(p)/\alpha` along ``dim``.
+
+    Softmax at alpha = 1, sparsemax at alpha = 2, heavy-tailed for alpha in (0, 1). Differentiable in
+    ``z`` and ``alpha`` by the exact formulas (the Jacobian in z is
+    :math:`\mathrm{diag}(s) - ss^\top/\sum s`, :math:`s_i = p_i^{2-\alpha}`). alpha = 1.5 and 2 are
+    solved exactly by sorting, other values by a safeguarded Newton iteration.
+
+    Args:
+        z: scores, any shape.
+        alpha: a positive number, or a tensor broadcastable to ``z``.
+
+    >>> entmax(torch.tensor([1.0, 0.5]), 2.0)
+    tensor([0.7500, 0.2500])
+    """
+    return _entmax(_scores(z), alpha, DenseRows(dim))
+
+
+def sparsemax(z: Tensor, dim: int = -1) -> Tensor:
+    r"""Euclidean projection of the scores onto the simplex, :math:`\arg\min_{p\in\Delta} \|p - z\|^2`.
+
+    >>> sparsemax(torch.tensor([1.0, 0.5, -2.0]))
+    tensor([0.7500, 0.2500, 0.0000])
+    """
+    return entmax(z, 2.0, dim)
+
+
+def segment_entmax(
+    z: Tensor,
+    alpha: Index,
+    index: Tensor | None = None,
+    ptr: Tensor | None = None,
+    num_segments: int | None = None,
+) -> Tensor:
+    """alpha-entmax of every segment of ``z`` ([E] or [E, H]) at once, without padding.
+
+    Arguments as in :func:`ltga.functional.segment_q_softmax`.
+
+    >>> segment_entmax(torch.tensor([1.0, 0.5, 7.0]), 2.0, ptr=torch.tensor([0, 2, 3]))
+    tensor([0.7500, 0.2500, 1.0000])
+    """
+    return _entmax(_scores(z), alpha, RaggedRows.make(z, index, ptr, num_segments))
+
+
+def segment_sparsemax(
+    z: Tensor, index: Tensor | None = None, ptr: Tensor | None = None, num_segments: int | None = None
+) -> Tensor:
+    """Sparsemax of every segment of ``z``; arguments as in :func:`ltga.functional.segment_q_softmax`.
+
+    >>> segment_sparsemax(torch.tensor([3.0, 0.0]), index=torch.tensor([0, 1]))
+    tensor([1., 1.])
+    """
+    return segment_entmax(z, 2.0, index, ptr, num_segments)
+
+
+def bridge_scale(z: Tensor, alpha: Index, dim: int = -1) -> Tensor:
+    r"""The factor beta for which entmax is a q-softmax: ``entmax(z, a) == q_softmax(beta * z, a)``.
+
+    For every alpha, :math:`\beta = p_{\max}^{1-\alpha}` with p_max the largest entmax probability.
+
+    Returns:
+        beta with ``dim`` kept as size 1.
+
+    >>> bridge_scale(torch.tensor([1.0, 0.5]), 2.0)
+    tensor([1.3333])
+    """
+    p_max = entmax(z, alpha, dim).amax(dim, keepdim=True)
+    d = index_minus_one(alpha, z, "alpha")
+    return torch.exp(-d * torch.log(p_max.to(d.dtype))).to(z.dtype)
+
+
+def _entmax(z: Tensor, alpha: Index, rows: Rows) -> Tensor:
+    d = index_minus_one(alpha, z, "alpha")
+    if not torch.compiler.is_compiling() and bool((d <= -1).any()):
+        raise InputError(f"alpha: must be positive, got {float(d.min()) + 1:g}")
+    if torch.broadcast_shapes(d.shape, z.shape) != z.shape:
+        raise InputError(f"alpha: shape {list(d.shape)} does not broadcast to z {list(z.shape)}")
+    return _Entmax.apply(z, d, rows)
+
+
+class _Entmax(torch.autograd.Function):
+    """Forward by root finding, backward by the implicit function theorem; only p is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, d: Tensor, rows: Rows) -> Tensor:
+        p = entmax_value(z.double(), d.double(), rows)
+        ctx.save_for_backward(p, d)
+        ctx.rows = rows
+        return p.to(z.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[override]
+        p, d = ctx.saved_tensors
+        wide = d.double()
+        support = p > 0
+        log_p = torch.log(torch.where(support, p, torch.ones_like(p)))
+        zero = torch.zeros_like(p)
+        s = torch.where(support, torch.exp((1 - wide) * log_p), zero)  # p^(2 - alpha)
+        g = grad.double()
+        slack = g - ctx.rows.sum(g * s) / ctx.rows.sum(s).clamp(min=torch.finfo(torch.double).tiny)
+        gz = (s * slack).to(grad.dtype) if ctx.needs_input_grad[0] else None
+        gd = None
+        if ctx.needs_input_grad[1]:
+            argument = _log_alpha(log_p, wide)  # x + nu, recovered from p alone
+            slope = torch.where(support, p * curvature(argument, wide), zero)
+            gd = (slack * slope).sum_to_size(d.shape).to(d.dtype)
+        return gz, gd, None
+
+
+def entmax_value(z: Tensor, d: Tensor, rows: Rows) -> Tensor:
+    """entmax of float64 scores with d = alpha - 1 (no gradient)."""
+    top = rows.max(z)
+    top = torch.where(top == -torch.inf, torch.zeros_like(top), top)
+    x = z - top
+    exact = None if torch.compiler.is_compiling() or d.numel() != 1 else round(float(d), 15)
+    if exact == 1.0:
+        p = _sparsemax_exact(x, rows)
+    elif exact == 0.5:
+        p = _entmax15_exact(x, rows)
+    else:
+        p, _ = solve(x, d, rows)
+    p = torch.where(z == -torch.inf, torch.zeros_like(p), p)
+    total = rows.sum(p)
+    return p / torch.where(total > 0, total, torch.ones_like(total))
+
+
+def solve(x: Tensor, d: Tensor, rows: Rows) -> tuple[Tensor, int]:
+    r"""Find nu with :math:`\sum_i \exp_\alpha(x_i+\nu) = 1` per row; returns (p, iterations used).
+
+    The root is bracketed by p_max in [1/n, 1]. Up to alpha = 2, Newton's method on
+    :math:`G(\nu) = \ln_\alpha S(\nu)`, S the row sum: G is the logarithm of the sum for alpha = 1 and a
+    norm of affine functions otherwise, convex and almost straight, so a handful of steps suffices.
+    Above alpha = 2 the slope of S is infinite where an element enters the support and Newton's
+    method has nothing to hold on to; there Chandrupatla's inverse interpolation is used instead.
+    """
+    alive = x != -torch.inf
+    count = rows.sum(alive.to(x.dtype)).clamp(min=1)
+    d = d.expand_as(x)
+    low = _log_alpha(-torch.log(count), -rows.max(-d))  # the smallest alpha has the widest bracket
+    steepest = rows.max(d)
+    if not torch.compiler.is_compiling() and bool((steepest <= 1).all()):
+        return _newton(x, d, rows, low, steepest, count)
+    return _chandrupatla(x, d, rows, low, count)
+
+
+def _row_sum(x: Tensor, d: Tensor, rows: Rows, nu: Tensor) -> tuple[Tensor, Tensor]:
+    """(p, log of its row sum) at a trial nu."""
+    p = _exp_q_value(x + nu, d)
+    return p, torch.log(rows.sum(p).clamp(min=torch.finfo(x.dtype).tiny))
+
+
+def _newton(x: Tensor, d: Tensor, rows: Rows, low: Tensor, row_d: Tensor, count: Tensor) -> tuple[Tensor, int]:
+    high = nu = torch.zeros_like(x)
+    tolerance = 4 * torch.finfo(x.dtype).eps * count
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        p, excess = _row_sum(x, d, rows, nu)
+        if bool((excess.abs() <= tolerance).all()):
+            break
+        high = torch.where(excess > 0, nu, high)
+        low = torch.where(excess > 0, low, nu)
+        slope = rows.sum(torch.where(p > 0, p / (1 + d * (x + nu)), torch.zeros_like(p)))
+        step = torch.exp(excess) / slope.clamp(min=torch.finfo(x.dtype).tiny) * -_log_alpha(-excess, row_d)
+        proposal = nu - step
+        nu = torch.where((proposal >= low) & (proposal <= high), proposal, (low + high) / 2)
+    return p, iteration
+
+
+def _chandrupatla(x: Tensor, d: Tensor, rows: Rows, low: Tensor, count: Tensor) -> tuple[Tensor, int]:
+    a, b = torch.zeros_like(x), low  # a: the newest point, b: the other end of the bracket
+    fa, fb = (_row_sum(x, d, rows, nu)[1] for nu in (a, b))
+    c, fc = b, fb
+    tolerance = 1e-11 * count  # where the slope is infinite, rounding nu alone moves the sum by more than eps
+    t = fa / torch.where(fa == fb, torch.ones_like(fa), fa - fb)
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        done = fa.abs() <= tolerance
+        margin = _quotient(2 * torch.finfo(x.dtype).eps * a.abs(), (b - a).abs())
+        nu = torch.where(done, a, a + torch.minimum(torch.maximum(t, margin), 1 - margin) * (b - a))
+        p, f = _row_sum(x, d, rows, nu)
+        if not torch.compiler.is_compiling() and bool((done | (f.abs() <= tolerance) | (margin >= 0.5)).all()):
+            break
+        same = (f > 0) == (fa > 0)
+        c, fc = torch.where(same, a, b), torch.where(same, fa, fb)
+        b, fb = torch.where(same, b, a), torch.where(same, fb, fa)
+        a, fa = nu, f
+        position, value = _quotient(a - b, c - b), _quotient(fa - fb, fc - fb)
+        trust = (value**2 < position) & ((1 - value) ** 2 < 1 - position)
+        inverse_quadratic = _quotient(fa, fb - fa) * _quotient(fc, fb - fc) + _quotient(c - a, b - a) * _quotient(
+            fa, fc - fa
+        ) * _quotient(fb, fc - fb)
+        t = torch.where(trust, inverse_quadratic, torch.full_like(t, 0.5))
+    return p, iteration
+
+
+def _quotient(numerator: Tensor, denominator: Tensor) -> Tensor:
+    return numerator / torch.where(denominator == 0, torch.ones_like(denominator), denominator)
+
+
+def _log_alpha(log_p: Tensor, d: Tensor) -> Tensor:
+    """ln_alpha(p) = (p^d - 1)/d from log p, smooth through d = 0."""
+    t = d * log_p
+    safe = torch.where(t == 0, torch.ones_like(t), t)
+    return log_p * torch.where(t == 0, torch.ones_like(t), torch.expm1(safe) / safe)
+
+
+def _sparsemax_exact(x: Tensor, rows: Rows) -> Tensor:
+    x = x.clamp(min=-1)  # nothing further than 1 below the top can be in the support
+    ordered, rank, total, _ = rows.sorted_prefixes(x)
+    inside = (1 + rank * ordered > total).to(x.dtype)
+    size = rows.sum(inside).clamp(min=1)
+    tau = (rows.sum(ordered * inside) - 1) / size
+    return (x - tau).clamp(min=0)
+
+
+def _entmax15_exact(x: Tensor, rows: Rows) -> Tensor:
+    x = x.clamp(min=-2) / 2
+    ordered, rank, total, squares = rows.sorted_prefixes(x)
+    mean = total / rank
+    spread = (squares - total * mean).clamp(min=0)
+    tau = mean - ((1 - spread) / rank).clamp(min=0).sqrt()
+    inside = (tau <= ordered).to(x.dtype)
+    size = rows.sum(inside).clamp(min=1)
+    # Recompute the threshold from the support alone: prefix differences are only used to count.
+    mean = rows.sum(ordered * inside) / size
+    spread = rows.sum(((ordered - mean) * inside) ** 2)
+    tau = mean - ((1 - spread) / size).clamp(min=0).sqrt()
+    return (x - tau).clamp(min=0) ** 2

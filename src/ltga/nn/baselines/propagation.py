@@ -1,0 +1,166 @@
+"""Fixed sparse propagation matrices of a graph, built once and applied fast in both directions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+T = TypeVar("T")
+
+
+class OncePerGraph(Generic[T]):
+    """Remembers what ``build(edge_index, num_nodes, dtype)`` made of the last graph it was shown.
+
+    A graph is the same if it is the same tensor object, unchanged since (torch counts in-place
+    writes). The memory holds one graph and is left out of copies and pickles of a model.
+
+    >>> degree = OncePerGraph(lambda edge_index, n, dtype: edge_index[1].bincount(minlength=n))
+    >>> edge_index = torch.tensor([[0, 1], [1, 2]])
+    >>> degree(edge_index, 3, torch.float32) is degree(edge_index, 3, torch.float32)
+    True
+    >>> edge_index[1, 0] = 2
+    >>> degree(edge_index, 3, torch.float32)
+    tensor([0, 0, 2])
+    """
+
+    def __init__(self, build: Callable[[Tensor, int, torch.dtype], T]) -> None:
+        self._build = build
+        self._graph: Tensor | None = None
+        self._key: tuple[int, int, torch.dtype] | None = None
+        self._value: T | None = None
+
+    def __call__(self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> T:
+        if edge_index.is_inference():  # such tensors do not count their in-place writes
+            return self._build(edge_index, num_nodes, dtype)
+        key = (edge_index._version, num_nodes, dtype)
+        if self._value is None or edge_index is not self._graph or key != self._key:
+            # Outside inference mode, so that what is kept can later serve training too.
+            with torch.inference_mode(False), torch.no_grad():
+                self._value = self._build(edge_index, num_nodes, dtype)
+            self._graph, self._key = edge_index, key
+        return self._value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._build,)
+
+
+class SparseOperator:
+    r"""The linear map :math:`X \mapsto A X` of a fixed sparse matrix, differentiable in :math:`X`.
+
+    Keeps :math:`A` and :math:`A^\top` in CSR form, because transposing in every backward pass
+    costs several times the product itself.
+
+    Args:
+        matrix: scipy sparse :math:`A` of shape ``[N, M]``; the operator takes ``[M, F]`` to ``[N, F]``.
+        dtype, device: of the operator's values.
+
+    >>> shift = SparseOperator(sp.csr_matrix([[0.0, 2.0], [0.0, 0.0]]), torch.float32, torch.device("cpu"))
+    >>> shift(torch.tensor([[1.0], [3.0]]))
+    tensor([[6.],
+            [0.]])
+    """
+
+    def __init__(self, matrix: sp.spmatrix, dtype: torch.dtype, device: torch.device) -> None:
+        self.matrix = _to_torch_csr(matrix, dtype, device)
+        self.transpose = _to_torch_csr(matrix.T, dtype, device)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        out: Tensor = _SparseProduct.apply(x, self.matrix, self.transpose)  # type: ignore[no-untyped-call]
+        return out
+
+
+class _SparseProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
+        ctx.transpose = transpose
+        return matrix @ x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.transpose @ grad.contiguous(), None, None
+
+
+def _to_torch_csr(matrix: sp.spmatrix, dtype: torch.dtype, device: torch.device) -> Tensor:
+    matrix = sp.csr_matrix(matrix)
+    matrix.sum_duplicates()
+    with warnings.catch_warnings():
+        # torch calls its CSR layout beta once per process; the product used here is stable.
+        warnings.filterwarnings("ignore", message="Sparse (CSR|invariant)", category=UserWarning)
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr),
+            torch.from_numpy(matrix.indices),
+            torch.from_numpy(matrix.data).to(dtype),
+            size=matrix.shape,
+            device=device,
+        )
+
+
+def gcn_edges(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    r"""Edges and weights of GCN's :math:`\hat D^{-1/2} (A + I) \hat D^{-1/2}`.
+
+    Missing self-loops are added; degrees count incoming edges.
+
+    >>> gcn_edges(torch.tensor([[0], [1]]), 2, torch.float32)[1]
+    tensor([0.7071, 1.0000, 0.5000])
+    """
+    edges, weight = gcn_norm(edge_index, None, num_nodes, dtype=dtype)
+    return edges, weight
+
+
+def gcn_operator(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> SparseOperator:
+    """:func:`gcn_edges` as a matrix: row i gathers what arrives at node i.
+
+    >>> gcn_operator(torch.tensor([[0], [1]]), 2, torch.float32)(torch.eye(2))
+    tensor([[1.0000, 0.0000],
+            [0.7071, 0.5000]])
+    """
+    edges, weight = gcn_edges(edge_index, num_nodes, dtype)
+    source, target = edges.cpu().numpy()
+    matrix = sp.csr_matrix((weight.cpu().numpy(), (target, source)), shape=(num_nodes, num_nodes))
+    return SparseOperator(matrix, dtype, edge_index.device)
+
+
+def hop_matrices(edge_index: Tensor, num_nodes: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Who is exactly one hop and who is exactly two hops away, as boolean matrices ``[N, N]``.
+
+    Row i of the first marks the nodes other than i with an edge to i; row i of the second those
+    from which i is reached in two such steps but not in one, and not i itself. Repeated edges and
+    self-loops make no difference.
+
+    >>> one, two = hop_matrices(torch.tensor([[0, 1, 2], [1, 2, 2]]), 3)
+    >>> one.toarray().astype(int).tolist(), two.toarray().astype(int).tolist()
+    ([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 0, 0], [0, 0, 0], [1, 0, 0]])
+    """
+    source, target = edge_index.cpu().numpy()
+    keep = source != target
+    source, target = source[keep], target[keep]
+    shape = (num_nodes, num_nodes)
+    one = sp.csr_matrix((np.ones(source.size, dtype=bool), (target, source)), shape=shape)
+    within_one = one + sp.identity(num_nodes, dtype=bool, format="csr")
+    two = sp.csr_matrix((one @ one) > within_one)
+    return one, two
+
+
+def symmetric_normalized(adjacency: sp.csr_matrix) -> sp.csr_matrix:
+    r""":math:`D_{\mathrm{in}}^{-1/2} A D_{\mathrm{out}}^{-1/2}`, zero where a degree is zero.
+
+    On an undirected graph both degrees agree and this is the usual :math:`D^{-1/2} A D^{-1/2}`. On a
+    directed one it keeps the messages of nodes that nobody points to, which the in-degree alone
+    would wipe out.
+
+    >>> symmetric_normalized(sp.csr_matrix([[0, 1], [0, 0]])).toarray().tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    adjacency = sp.csr_matrix(adjacency, dtype=np.float64)
+    scale = []
+    for axis in (1, 0):
+        degree = np.asarray(adjacency.sum(axis=axis)).ravel()
+        scale.append(sp.diags(np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)))
+    return sp.csr_matrix(scale[0] @ adjacency @ scale[1])
