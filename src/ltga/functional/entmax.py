@@ -191,14 +191,17 @@ def _chandrupatla(x: Tensor, d: Tensor, rows: Rows, low: Tensor, count: Tensor) 
     a, b = torch.zeros_like(x), low  # a: the newest point, b: the other end of the bracket
     fa, fb = (_row_sum(x, d, rows, nu)[1] for nu in (a, b))
     c, fc = b, fb
-    tolerance = 1e-11 * count  # where the slope is infinite, rounding nu alone moves the sum by more than eps
+    eps = torch.finfo(x.dtype).eps
+    done = torch.zeros_like(x, dtype=torch.bool)
     t = fa / torch.where(fa == fb, torch.ones_like(fa), fa - fb)
     for iteration in range(1, MAX_ITERATIONS + 1):
-        done = fa.abs() <= tolerance
-        margin = _quotient(2 * torch.finfo(x.dtype).eps * a.abs(), (b - a).abs())
+        margin = _quotient(2 * eps * a.abs(), (b - a).abs())
         nu = torch.where(done, a, a + torch.minimum(torch.maximum(t, margin), 1 - margin) * (b - a))
         p, f = _row_sum(x, d, rows, nu)
-        if not torch.compiler.is_compiling() and bool((done | (f.abs() <= tolerance) | (margin >= 0.5)).all()):
+        # Where the slope is steep, rounding nu alone moves the sum: no trial can do better than that.
+        slope = rows.sum(torch.where(p > 0, p / (1 + d * (x + nu)), torch.zeros_like(p)))
+        done = done | (f.abs() <= 4 * eps * (count + slope * nu.abs())) | (margin >= 0.5)
+        if not torch.compiler.is_compiling() and bool(done.all()):
             break
         same = (f > 0) == (fa > 0)
         c, fc = torch.where(same, a, b), torch.where(same, fa, fb)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
@@ -55,13 +57,13 @@ class GCN(nn.Module):
         widths = [in_channels] + [hidden_channels * heads] * (num_layers - 1) + [num_classes]
         self.dropout = dropout
         self.convs = nn.ModuleList(
-            GCNConv(width_in, width_out, normalize=False) for width_in, width_out in zip(widths, widths[1:])
+            GCNConv(width_in, width_out, normalize=False) for width_in, width_out in pairwise(widths)
         )
         self.skips = nn.ModuleList()
         if residual:
             self.skips.extend(
                 Linear(width_in, width_out, bias=False, weight_initializer="glorot")
-                for width_in, width_out in zip(widths, widths[1:])
+                for width_in, width_out in pairwise(widths)
             )
         self._edges = OncePerGraph(gcn_edges)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -63,7 +65,7 @@ class GPRGNN(nn.Module):
         self.dropout = dropout
         self.num_steps = num_steps
         self.teleport = teleport
-        self.linears = nn.ModuleList(nn.Linear(*pair) for pair in zip(widths, widths[1:]))
+        self.linears = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(widths))
         self.gamma = nn.Parameter(torch.empty(num_steps + 1))
         self._reset_gamma()
         self._propagate = OncePerGraph(gcn_operator)

@@ -10,7 +10,9 @@ from ltga.errors import InputError
 from ltga.nn.baselines.propagation import OncePerGraph, SparseOperator, hop_matrices, symmetric_normalized
 
 
-def hop_operators(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> tuple[SparseOperator, SparseOperator]:
+def hop_operators(
+    edge_index: Tensor, num_nodes: int, dtype: torch.dtype
+) -> tuple[SparseOperator, SparseOperator]:
     """Normalised propagation from exactly one hop and from exactly two hops away.
 
     >>> one, two = hop_operators(torch.tensor([[0, 1], [1, 2]]), 3, torch.float32)
@@ -82,7 +84,7 @@ class H2GCN(nn.Module):
         self.classify.reset_parameters()
 
     def hidden(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
-        """All rounds side by side, ``[N, (2^(K+1) - 1) * width]``: what the classifier reads (before dropout)."""
+        """All rounds side by side, ``[N, (2^(K+1) - 1) * width]``: the classifier's input before dropout."""
         one_hop, two_hops = self._hops(edge_index, x.size(0), x.dtype)
         rounds = [F.relu(self.embed(x))]
         for _ in range(self.num_layers):

@@ -67,9 +67,9 @@ class SparseOperator:
             [0.]])
     """
 
-    def __init__(self, matrix: sp.spmatrix, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype, device: torch.device) -> None:
         self.matrix = _to_torch_csr(matrix, dtype, device)
-        self.transpose = _to_torch_csr(matrix.T, dtype, device)
+        self.transpose = _to_torch_csr(matrix.T.tocsr(), dtype, device)
 
     def __call__(self, x: Tensor) -> Tensor:
         out: Tensor = _SparseProduct.apply(x, self.matrix, self.transpose)  # type: ignore[no-untyped-call]
@@ -87,8 +87,7 @@ class _SparseProduct(torch.autograd.Function):
         return ctx.transpose @ grad.contiguous(), None, None
 
 
-def _to_torch_csr(matrix: sp.spmatrix, dtype: torch.dtype, device: torch.device) -> Tensor:
-    matrix = sp.csr_matrix(matrix)
+def _to_torch_csr(matrix: sp.csr_matrix, dtype: torch.dtype, device: torch.device) -> Tensor:
     matrix.sum_duplicates()
     with warnings.catch_warnings():
         # torch calls its CSR layout beta once per process; the product used here is stable.
