@@ -1,1 +1,25 @@
-"""."""
+"""Graphs to learn on: the benchmarks, synthetic graphs, the embedded demo graph, and your own."""
+
+from ltga.data.catalogue import CATALOGUE, Facts
+from ltga.data.dataset import Dataset
+from ltga.data.digits_noise import digits_noise
+from ltga.data.load import load_dataset
+from ltga.data.own_graph import dataset_from_data, load_data, load_own_graph, save_data
+from ltga.data.store import data_folders
+from ltga.data.syntax import syntax_graph
+from ltga.data.synthetic import csbm
+
+__all__ = [
+    "CATALOGUE",
+    "Dataset",
+    "Facts",
+    "csbm",
+    "data_folders",
+    "dataset_from_data",
+    "digits_noise",
+    "load_data",
+    "load_dataset",
+    "load_own_graph",
+    "save_data",
+    "syntax_graph",
+]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -91,6 +93,17 @@ class Dataset:
         train, val, test = (mask[i] for mask in self._masks)
         return train, val, test
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 of features, labels, edges and splits: two graphs of one name can be told apart."""
+        digest = hashlib.sha256()
+        parts = (self.data.x, self.data.y, self.data.edge_index, self.data.get("edge_attr"), *self._masks)
+        for part in parts:
+            if part is not None:
+                digest.update(f"{part.dtype} {tuple(part.shape)}".encode())
+                digest.update(memoryview(part.detach().cpu().contiguous().numpy()).cast("B"))
+        return digest.hexdigest()
+
     def __repr__(self) -> str:
         nodes, features = self.data.x.shape
         return (
@@ -150,7 +163,7 @@ def _check_labels(y: Tensor, class_names: tuple[str, ...], name: str) -> None:
     classes = len(class_names)
     if classes < 2:
         raise DataError(
-            f"{name}: found {classes} class; classification needs at least two (label -1 means unlabelled)"
+            f"{name}: {classes} classes were found, but classification needs at least two (label -1 means unlabelled)"
         )
     if len(set(class_names)) != classes:
         raise DataError(f"{name}: class names repeat: {', '.join(class_names)}")

@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse
@@ -138,9 +138,9 @@ def _sparse_features(arrays: Mapping[str, np.ndarray], path: Path, max_bytes: in
     if not isinstance(shape, list) or len(shape) != 2 or any(not isinstance(n, int) or n < 1 for n in shape):
         raise DataError(f"{path}: features_shape must be two positive whole numbers, got {shape}")
     _check_dense_size(shape[0], shape[1], path, max_bytes)
-    parts = [arrays[key] for key in _SPARSE[:3]]
+    parts: Any = tuple(arrays[key] for key in _SPARSE[:3])
     try:
-        matrix = scipy.sparse.csr_matrix(tuple(parts), shape=shape)
+        matrix: Any = scipy.sparse.csr_matrix(parts, shape=tuple(shape))
         matrix.check_format(full_check=True)
     except (ValueError, TypeError) as error:
         raise DataError(f"{path}: features_* are not a valid CSR matrix ({error})") from None

@@ -30,7 +30,8 @@ class _DType:
 
     def dtype(self) -> np.dtype[Any]:
         """The numpy dtype, if it is a plain number."""
-        dtype = np.dtype(self.code).newbyteorder(self.order if self.order in "<>" else "|")
+        order = self.order if self.order in ("<", ">") else ""
+        dtype = np.dtype(f"{order}{self.code}")
         if dtype.kind not in "biuf":
             raise ValueError(f"an array of {dtype}")
         return dtype
@@ -100,8 +101,8 @@ def _materialise(value: Any) -> Any:
     if isinstance(value, _Array):
         return value.array()
     if isinstance(value, _Csr):
-        parts = tuple(getattr(value, key).array() for key in ("data", "indices", "indptr"))
-        matrix = scipy.sparse.csr_matrix(parts, shape=value._shape)  # type: ignore[attr-defined]
+        parts: Any = tuple(getattr(value, key).array() for key in ("data", "indices", "indptr"))
+        matrix: Any = scipy.sparse.csr_matrix(parts, shape=vars(value)["_shape"])
         matrix.check_format(full_check=True)
         return matrix
     if isinstance(value, dict):
@@ -124,9 +125,8 @@ def read_planetoid(files: Mapping[str, Path]) -> GraphArrays:
         # Rows of the range that the test index leaves out (CiteSeer has 15) stay zero.
         features = np.zeros((num_nodes, allx.shape[1]), dtype=np.float32)
         one_hot = np.zeros((num_nodes, ally.shape[1]))
-        for whole, known, test in ((features, allx, tx), (one_hot, ally, ty)):
-            whole[: known.shape[0]] = known.toarray() if scipy.sparse.issparse(known) else known
-            whole[test_index] = test.toarray() if scipy.sparse.issparse(test) else test
+        features[: allx.shape[0]], features[test_index] = allx.toarray(), tx.toarray()
+        one_hot[: ally.shape[0]], one_hot[test_index] = ally, ty
         masks = np.zeros((3, 1, num_nodes), dtype=bool)
         masks[0, 0, : y.shape[0]] = True
         masks[1, 0, y.shape[0] : y.shape[0] + _NUM_VAL] = True

@@ -46,7 +46,7 @@ class FAGCN(nn.Module):
         num_classes: int,
         *,
         hidden_channels: int = 64,
-        heads: int = 1,
+        heads: int = 8,
         num_layers: int = 2,
         dropout: float = 0.4,
         eps: float = 0.3,

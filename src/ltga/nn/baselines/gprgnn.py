@@ -25,9 +25,10 @@ class GPRGNN(nn.Module):
     Args:
         in_channels: width F of the node features.
         num_classes: number of classes C.
-        hidden_channels, heads: the hidden width is their product; the authors use 64.
+        hidden_channels, heads: the hidden width is their product (the authors use 64).
         num_layers: linear layers of the MLP, at least 1.
-        dropout: probability of dropping a feature before each linear layer and before propagation.
+        dropout: probability of dropping a feature before each linear layer.
+        propagation_dropout: the same before propagation (the authors use 0.5; the LTGA paper none).
         num_steps: steps K of propagation.
         teleport: the initial restart probability :math:`\alpha`.
 
@@ -48,9 +49,10 @@ class GPRGNN(nn.Module):
         num_classes: int,
         *,
         hidden_channels: int = 64,
-        heads: int = 1,
+        heads: int = 8,
         num_layers: int = 2,
         dropout: float = 0.4,
+        propagation_dropout: float = 0.0,
         num_steps: int = 10,
         teleport: float = 0.1,
     ) -> None:
@@ -63,6 +65,7 @@ class GPRGNN(nn.Module):
             raise InputError(f"teleport: expected a probability, got {teleport}")
         widths = [in_channels] + [hidden_channels * heads] * (num_layers - 1) + [num_classes]
         self.dropout = dropout
+        self.propagation_dropout = propagation_dropout
         self.num_steps = num_steps
         self.teleport = teleport
         self.linears = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(widths))
@@ -92,7 +95,7 @@ class GPRGNN(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
         step = self.linears[-1](F.dropout(self.hidden(x, edge_index), self.dropout, self.training))
-        step = F.dropout(step, self.dropout, self.training)
+        step = F.dropout(step, self.propagation_dropout, self.training)
         propagate = self._propagate(edge_index, x.size(0), x.dtype)
         out = self.gamma[0] * step
         for weight in self.gamma[1:]:

@@ -42,7 +42,7 @@ class H2GCN(nn.Module):
     Args:
         in_channels: width F of the node features.
         num_classes: number of classes C.
-        hidden_channels, heads: the embedding width is their product; the authors use 64.
+        hidden_channels, heads: the embedding width is their product (the authors use 64).
         num_layers: rounds K of propagation, at least 1. The classifier reads :math:`2^{K+1} - 1`
             times the embedding width, so large K is costly.
         dropout: probability of dropping a feature before the classifier.
@@ -54,8 +54,8 @@ class H2GCN(nn.Module):
     >>> model = H2GCN(5, 3)
     >>> model(torch.randn(4, 5), torch.tensor([[0, 1], [1, 2]])).shape
     torch.Size([4, 3])
-    >>> model.hidden(torch.randn(4, 5), torch.tensor([[0, 1], [1, 2]])).shape  # (1 + 2 + 4) * 64
-    torch.Size([4, 448])
+    >>> model.hidden(torch.randn(4, 5), torch.tensor([[0, 1], [1, 2]])).shape  # (1 + 2 + 4) * 512
+    torch.Size([4, 3584])
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class H2GCN(nn.Module):
         num_classes: int,
         *,
         hidden_channels: int = 64,
-        heads: int = 1,
+        heads: int = 8,
         num_layers: int = 2,
         dropout: float = 0.4,
     ) -> None:

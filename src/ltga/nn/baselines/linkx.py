@@ -43,7 +43,7 @@ class LINKX(nn.Module):
         *,
         num_nodes: int,
         hidden_channels: int = 64,
-        heads: int = 1,
+        heads: int = 8,
         num_layers: int = 2,
         dropout: float = 0.4,
     ) -> None:

@@ -1,0 +1,89 @@
+"""`load_dataset`: from a name or a path to a dataset."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+
+from ltga.data.assemble import GraphArrays, assemble
+from ltga.data.catalogue import CATALOGUE, Facts
+from ltga.data.dataset import Dataset
+from ltga.data.digits_noise import digits_noise
+from ltga.data.geom_gcn import read_geom_gcn
+from ltga.data.knobs import parse_knobs
+from ltga.data.npz import read_npz
+from ltga.data.own_graph import PATH_SUFFIXES, load_own_graph
+from ltga.data.planetoid import PARTS, read_planetoid
+from ltga.data.store import obtain
+from ltga.data.synthetic import csbm
+from ltga.errors import InputError
+
+_GENERATORS: dict[str, Callable[..., Dataset]] = {"csbm": csbm, "digits-noise": digits_noise}
+
+_RAW_READERS: dict[str, Callable[[list[Path]], GraphArrays]] = {
+    "planetoid": lambda paths: read_planetoid(dict(zip(PARTS, paths))),
+    "geom-gcn": lambda paths: read_geom_gcn(paths[0], paths[1], paths[2:]),
+}
+
+
+def load_dataset(
+    name: str | Path, root: str | Path | None = None, *, convention: str | None = None
+) -> Dataset:
+    """A known dataset by name, or your own graph by path.
+
+    Args:
+        name: a name of `ltga.data.CATALOGUE` (a generated one may carry its knobs, as in
+            `"csbm:degree=20,snr=0.5"`), or the path of a graph of your own: see
+            `ltga.data.load_own_graph`.
+        root: folder to look in first; then come `$LTGA_DATA` and the user cache directory. What is in
+            none of them is downloaded.
+        convention: for your own graph only: what a stored edge means.
+
+    >>> load_dataset("csbm:num_nodes=100,snr=2,seed=3").provenance["snr"]
+    2
+    """
+    if not isinstance(name, str | Path) or not str(name):
+        raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
+    if isinstance(name, Path) or _looks_like_a_path(name):
+        return load_own_graph(name, convention)
+    if convention is not None:
+        raise InputError("convention: a known dataset has its own; give it only with the path of a graph")
+    key, _, knobs = name.partition(":")
+    facts = CATALOGUE.get(key.strip().lower().replace("_", "-"))
+    if facts is None:
+        raise InputError(f"name: no dataset is called {name!r}; {_suggestion(key)}")
+    if facts.name in _GENERATORS:
+        make = _GENERATORS[facts.name]
+        return make(**parse_knobs(facts.name, make, knobs))
+    if knobs:
+        raise InputError(f"name: {facts.name} is fixed and takes no settings, got {knobs!r}")
+    return _load_files(facts, root)
+
+
+def _load_files(facts: Facts, root: str | Path | None) -> Dataset:
+    def from_npz(path: Path, folder: Path) -> Dataset:
+        provenance = {"folder": str(folder), "form": "packed"}
+        return assemble(read_npz(path), facts.name, facts.convention, str(path), facts, provenance)
+
+    folder, paths = obtain(facts, root, verify=lambda part: from_npz(part, part.parent))
+    if len(paths) == 1:
+        return from_npz(paths[0], folder)
+    arrays = _RAW_READERS[facts.reader](paths)
+    where = str(paths[0].parent)
+    return assemble(
+        arrays, facts.name, facts.convention, where, facts, {"folder": str(folder), "form": "raw"}
+    )
+
+
+def _looks_like_a_path(name: str) -> bool:
+    return "/" in name or "\\" in name or name in (".", "..") or name.lower().endswith(PATH_SUFFIXES)
+
+
+def _suggestion(name: str) -> str:
+    plain = name.lower().replace("_", "-")
+    near = difflib.get_close_matches(plain, CATALOGUE, n=1) or [k for k in CATALOGUE if k.startswith(plain)]
+    if near:
+        return f"did you mean {near[0]!r}?"
+    hint = f" (for the folder of that name write './{name}')" if Path(name).is_dir() else ""
+    return f"known are {', '.join(CATALOGUE)}; or give the path of your own graph{hint}"

@@ -1,0 +1,166 @@
+"""Your own graph: from a file or folder, or from a PyG `Data`, without pickle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ltga.data.assemble import assemble
+from ltga.data.catalogue import known_by_sha256
+from ltga.data.dataset import Dataset
+from ltga.data.npz import read_npz
+from ltga.data.splits import stratified_masks
+from ltga.data.store import sha256_of
+from ltga.data.tables import find_tables, read_tables
+from ltga.errors import DataError, InputError
+
+PATH_SUFFIXES = (".npz", ".safetensors", ".csv", ".parquet", ".pt", ".pth", ".pkl")
+_FORMAT = {"format": "ltga-data", "version": "1"}
+
+
+def load_own_graph(path: str | Path, convention: str | None = None) -> Dataset:
+    """A dataset from `path`: npz in the schema, `save_data`'s safetensors, or a folder of two tables.
+
+    `convention` says what a stored edge means. If left out: what the npz file says in
+    `edge_convention`, else "undirected, once" for npz (as in the Platonov files) and "directed",
+    each row a message from source to target, for tables. Without splits of its own the graph gets
+    ten seeded stratified ones, 60/20/20.
+    """
+    path = Path(path).expanduser()
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder; check the path")
+    where = str(path)
+    if path.is_dir() or path.name in ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet"):
+        folder = path if path.is_dir() else path.parent
+        meaning = convention or "directed"
+        arrays = read_tables(*find_tables(folder), convention=meaning)
+        return assemble(arrays, folder.resolve().name, meaning, str(folder), provenance={"path": str(folder)})
+    if path.suffix == ".npz":
+        known, file = known_by_sha256().get(sha256_of(path), (None, None))
+        facts = known if known is not None and known.packed == file else None
+        arrays = read_npz(path)
+        meaning = convention or (facts.convention if facts else arrays.convention) or "undirected, once"
+        name = facts.name if facts else path.stem
+        return assemble(arrays, name, meaning, where, facts=facts, provenance={"path": where})
+    if path.suffix == ".safetensors":
+        if convention is not None:
+            raise InputError("convention: a saved Data keeps its edge_index as it is; leave convention out")
+        return dataset_from_data(load_data(path), name=path.stem)
+    if path.suffix in (".pt", ".pth", ".pkl"):
+        raise DataError(
+            f"{path}: pickled files can run code when read and are not accepted; load it yourself where you "
+            "trust it and store it with ltga.data.save_data(data, 'graph.safetensors')"
+        )
+    raise DataError(
+        f"{path}: not a known format; give .npz in the schema, .safetensors written by ltga.data.save_data, "
+        "or a folder with edges.csv and nodes.csv (or .parquet)"
+    )
+
+
+def dataset_from_data(data: Data, name: str = "graph", seed: int = 0) -> Dataset:
+    """A dataset from a PyG `Data`, with its own masks (`[N]` or PyG's `[N, S]`) or seeded splits.
+
+    >>> data = Data(x=torch.eye(6), y=torch.tensor([0, 1] * 3), edge_index=torch.tensor([[0], [1]]))
+    >>> dataset_from_data(data).num_splits
+    10
+    """
+    for key in ("x", "y", "edge_index"):
+        if not isinstance(data.get(key), Tensor):
+            raise InputError(f"data: data.{key} is missing; a graph needs x, y and edge_index")
+    if not isinstance(data.x.shape, torch.Size) or data.x.layout != torch.strided:
+        raise InputError("data: data.x is sparse; pass dense features, data.x.to_dense()")
+    graph = data.clone()
+    graph.x = data.x.to(torch.float32)
+    y = data.y
+    if y.dim() == 2 and y.shape[1] == 1:  # OGB stores labels as a column
+        y = y.squeeze(1)
+    if y.is_floating_point():
+        raise InputError("data: data.y holds fractions; node classification needs whole-number labels")
+    graph.y = y.to(torch.int64)
+    given = [key for key in ("train_mask", "val_mask", "test_mask") if isinstance(data.get(key), Tensor)]
+    if len(given) not in (0, 3):
+        raise InputError(
+            f"data: found {', '.join(given)} only; give train_mask, val_mask and test_mask, or none"
+        )
+    if given:
+        masks = [mask.t() if mask.dim() == 2 else mask for mask in (data[key].bool() for key in given)]
+    else:
+        masks = [torch.from_numpy(mask) for mask in stratified_masks(graph.y.cpu().numpy(), seed=seed)]
+    for key in given:
+        del graph[key]
+    names = data.get("class_names")
+    return Dataset(
+        name,
+        graph,
+        *masks,
+        class_names=None if names is None else [str(label) for label in names],
+        provenance={"splits": "as given" if given else f"stratified 60/20/20, seed {seed}"},
+    )
+
+
+def save_data(data: Data, path: str | Path) -> Path:
+    """Store a PyG `Data` as safetensors: tensors, and text, numbers or lists of them; never pickle.
+
+    >>> import tempfile
+    >>> data = Data(x=torch.ones(2, 3), edge_index=torch.tensor([[0], [1]]), class_names=["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_data(save_data(data, f"{folder}/graph.safetensors"))
+    Data(x=[2, 3], edge_index=[2, 1], class_names=[2])
+    """
+    path = Path(path)
+    if path.suffix != ".safetensors":
+        raise InputError(f"path: got {path}; give a name that ends in .safetensors")
+    tensors: dict[str, Tensor] = {}
+    plain: dict[str, Any] = {}
+    for key, value in data.to_dict().items():
+        if isinstance(value, Tensor):
+            if value.layout != torch.strided:
+                raise InputError(f"data: {key} is a sparse tensor; convert it with .to_dense()")
+            # A clone, because safetensors refuses tensors that share memory.
+            tensors[key] = value.detach().cpu().as_subclass(Tensor).clone().contiguous()
+        else:
+            plain[key] = value.tolist() if isinstance(value, np.ndarray) else value
+    try:
+        attributes = json.dumps(plain, allow_nan=False)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"data: of {', '.join(plain)} some are no tensors, text, numbers or lists of them; convert them"
+        ) from None
+    order = json.dumps(list(data.to_dict()))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        save_file(tensors, part, metadata={**_FORMAT, "attributes": attributes, "order": order})
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def load_data(path: str | Path) -> Data:
+    """The PyG `Data` that `save_data` stored."""
+    path = Path(path)
+    try:
+        with safe_open(str(path), framework="pt") as stream:
+            metadata = stream.metadata() or {}
+            values: dict[str, Any] = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; check the path") from None
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: damaged or not a safetensors file ({error})") from None
+    if any(metadata.get(key) != value for key, value in _FORMAT.items()):
+        raise DataError(f"{path}: not a graph written by ltga.data.save_data")
+    try:
+        values.update(json.loads(metadata["attributes"]))
+        order = json.loads(metadata["order"])
+        return Data(**{key: values[key] for key in order})
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: its description is damaged ({error})") from None

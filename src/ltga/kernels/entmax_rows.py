@@ -1,0 +1,144 @@
+"""alpha-entmax of one row and one head, compiled: exact by sorting for alpha 1.5 and 2, Newton otherwise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ltga.kernels.scalar import compiled, curvature, exp_q
+
+
+@compiled()
+def alpha_minus_one(q, perm, k, h):  # type: ignore[no-untyped-def]
+    return np.float64(q[perm[k] if q.shape[0] > 1 else 0, h]) - 1.0
+
+
+@compiled()
+def log_alpha(log_p, d):  # type: ignore[no-untyped-def]
+    """(p^d - 1)/d from log p."""
+    t = d * log_p
+    if abs(t) < 1e-300:
+        return log_p
+    return math.expm1(t) / d
+
+
+@compiled()
+def entmax_row(start, end, h, perm, logits, q, weights, scratch, top):  # type: ignore[no-untyped-def]
+    """Write the weights of one row and head."""
+    d = alpha_minus_one(q, perm, start, h) if end > start else 0.0
+    if top != top:
+        for k in range(start, end):
+            weights[k, h] = math.nan
+        return
+    if q.shape[0] == 1 and (d == 1.0 or d == 0.5):
+        threshold = sorted_threshold(start, end, h, logits, d, scratch, top)
+        for k in range(start, end):
+            a = max(d * (np.float64(logits[k, h]) - top) - threshold, 0.0)
+            scratch[k - start] = a if d == 1.0 else a * a
+    else:
+        nu = root(start, end, h, perm, logits, q, top)
+        for k in range(start, end):
+            scratch[k - start] = exp_q(np.float64(logits[k, h]) - top + nu, alpha_minus_one(q, perm, k, h))
+    total = 0.0
+    for k in range(end - start):
+        total += scratch[k]
+    for k in range(start, end):
+        weights[k, h] = scratch[k - start] / total if total > 0.0 else 0.0
+
+
+@compiled()
+def sorted_threshold(start, end, h, logits, d, scratch, top):  # type: ignore[no-untyped-def]
+    """The exact threshold of sparsemax (d = 1) or 1.5-entmax (d = 1/2) on d * (z - max)."""
+    count = 0
+    for k in range(start, end):
+        x = d * (np.float64(logits[k, h]) - top)
+        if x > -1.0:
+            scratch[count] = -x
+            count += 1
+    ordered = scratch[:count]
+    if count <= 24:
+        for a in range(1, count):
+            value = ordered[a]
+            b = a - 1
+            while b >= 0 and ordered[b] > value:
+                ordered[b + 1] = ordered[b]
+                b -= 1
+            ordered[b + 1] = value
+    else:
+        ordered.sort()
+    total = squares = threshold = 0.0
+    for k in range(count):
+        x = -ordered[k]
+        total += x
+        squares += x * x
+        size = k + 1.0
+        if d == 1.0:
+            candidate = (total - 1.0) / size
+        else:
+            mean = total / size
+            candidate = mean - math.sqrt(max((1.0 - max(squares - total * mean, 0.0)) / size, 0.0))
+        if candidate >= x:
+            break
+        threshold = candidate
+    return threshold
+
+
+@compiled()
+def root(start, end, h, perm, logits, q, top):  # type: ignore[no-untyped-def]
+    """nu with sum exp_alpha(z - max + nu) = 1; Newton on ln_alpha of the sum, bracketed (see functional)."""
+    lowest = highest = alpha_minus_one(q, perm, start, h)
+    if q.shape[0] > 1:
+        for k in range(start + 1, end):
+            d = alpha_minus_one(q, perm, k, h)
+            lowest, highest = min(lowest, d), max(highest, d)
+    low, high, nu = log_alpha(-math.log(end - start), lowest), 0.0, 0.0
+    for _ in range(60):
+        total = slope = 0.0
+        for k in range(start, end):
+            d = alpha_minus_one(q, perm, k, h)
+            argument = np.float64(logits[k, h]) - top + nu
+            p = exp_q(argument, d)
+            if p > 0.0:
+                total += p
+                slope += p / (1.0 + d * argument)
+        if total == 0.0:
+            break
+        excess = math.log(total)
+        if abs(excess) < 1e-14 * (end - start):
+            break
+        if excess > 0.0:
+            high = nu
+        else:
+            low = nu
+        proposal = nu + total / slope * log_alpha(-excess, highest)
+        if not low <= proposal <= high:
+            proposal = 0.5 * (low + high)
+        if proposal == nu:
+            break
+        nu = proposal
+    return nu
+
+
+@compiled()
+def entmax_row_backward(start, end, h, perm, q, weights, grad, grad_q, block, scratch):  # type: ignore[no-untyped-def]
+    """Turn ``grad`` of one row and head from that of the weights into that of the logits; adds to grad_q."""
+    total = weighted = 0.0
+    for k in range(start, end):
+        p = np.float64(weights[k, h])
+        s = 0.0
+        if p > 0.0:
+            d = alpha_minus_one(q, perm, k, h)
+            s = 1.0 if d == 1.0 else (math.sqrt(p) if d == 0.5 else math.exp((1.0 - d) * math.log(p)))
+            weighted += s * grad[k, h]
+            total += s
+        scratch[k - start] = s
+    mean = weighted / total if total > 0.0 else 0.0
+    for k in range(start, end):
+        p = np.float64(weights[k, h])
+        slack = grad[k, h] - mean
+        grad[k, h] = scratch[k - start] * slack
+        if p > 0.0 and grad_q.shape[0] > 0:
+            d = alpha_minus_one(q, perm, k, h)
+            value = slack * p * curvature(log_alpha(math.log(p), d), d)
+            grad_q[perm[k] if q.shape[0] > 1 else block, h] += value

@@ -1,0 +1,110 @@
+"""Normalising one row (a node's incoming edges, all heads) and its derivative, compiled.
+
+Rows are positions ``start..end`` of arrays ``[E, H]`` in CSR order. ``q`` is ``[1, H]`` or, in the
+caller's edge order, ``[E, H]``; ``perm`` leads from CSR positions to the caller's order. The inner
+loops run over heads, which lie side by side in memory.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ltga.kernels.entmax_rows import entmax_row, entmax_row_backward
+from ltga.kernels.scalar import compiled, curvature, exp, exp_q, reordered
+
+SOFTMAX, Q_SOFTMAX, ENTMAX = 0, 1, 2
+
+
+@compiled()
+def row_maximum(start, end, logits, top):  # type: ignore[no-untyped-def]
+    """Largest logit per head into top [H]; NaN if there is one."""
+    for h in range(len(top)):
+        top[h] = -math.inf
+    for k in range(start, end):
+        for h in range(len(top)):
+            value = np.float64(logits[k, h])
+            top[h] = value if value > top[h] or value != value else top[h]
+    for h in range(len(top)):  # a row of masked logits only must not become inf - inf
+        top[h] = 0.0 if top[h] == -math.inf else top[h]
+
+
+@reordered()
+def normalise_row(kind, start, end, perm, logits, q, weights, heads_scratch, scratch):  # type: ignore[no-untyped-def]
+    """Write the weights of one row; a row of masked logits only (all -inf) becomes zero."""
+    top, total = heads_scratch[0], heads_scratch[1]
+    row_maximum(start, end, logits, top)
+    if kind == ENTMAX:
+        for h in range(len(top)):
+            entmax_row(start, end, h, perm, logits, q, weights, scratch, top[h])
+        return
+    for h in range(len(top)):
+        total[h] = 0.0
+    for k in range(start, end):
+        if kind == SOFTMAX:
+            for h in range(len(top)):
+                y = exp(np.float64(logits[k, h]) - top[h])
+                weights[k, h] = y
+                total[h] += y
+        else:
+            e = perm[k] if q.shape[0] > 1 else 0
+            for h in range(len(top)):
+                y = exp_q(np.float64(logits[k, h]) - top[h], np.float64(q[e, h]) - 1.0)
+                weights[k, h] = y
+                total[h] += y
+    for h in range(len(top)):
+        inverse = 1.0 / total[h] if total[h] > 0.0 else 0.0
+        total[h] = inverse if top[h] == top[h] else math.nan
+    for k in range(start, end):
+        for h in range(len(top)):
+            weights[k, h] = weights[k, h] * total[h]
+
+
+@reordered()
+def normalise_row_backward(  # type: ignore[no-untyped-def]
+    kind, start, end, perm, logits, q, weights, grad, grad_q, block, heads_scratch, scratch
+):
+    """Gradient of one row: turns ``grad`` from that of the weights into that of the logits, adds to grad_q.
+
+    grad_q is ``[B, H]`` (one partial sum per block), ``[E, H]`` in the caller's order, or empty.
+    """
+    top, mean, total, ties = heads_scratch[0], heads_scratch[1], heads_scratch[2], heads_scratch[3]
+    if kind == ENTMAX:
+        for h in range(len(top)):
+            entmax_row_backward(start, end, h, perm, q, weights, grad, grad_q, block, scratch)
+        return
+    for h in range(len(top)):
+        mean[h] = total[h] = ties[h] = 0.0
+    for k in range(start, end):
+        for h in range(len(top)):
+            mean[h] += np.float64(weights[k, h]) * grad[k, h]
+    if kind == SOFTMAX:
+        for k in range(start, end):
+            for h in range(len(top)):
+                grad[k, h] = weights[k, h] * (grad[k, h] - mean[h])
+        return
+    row_maximum(start, end, logits, top)
+    for k in range(start, end):
+        e = perm[k] if q.shape[0] > 1 else 0
+        if grad_q.shape[0] > 0:
+            slot = e if q.shape[0] > 1 else block
+            for h in range(len(top)):
+                # Where the weight is zero so is the gradient, but not necessarily finite on the way.
+                x = np.float64(logits[k, h]) - top[h] if weights[k, h] != 0.0 else 0.0
+                common = np.float64(weights[k, h]) * (grad[k, h] - mean[h])
+                grad_q[slot, h] += common * curvature(x, np.float64(q[e, h]) - 1.0)
+        for h in range(len(top)):
+            x = np.float64(logits[k, h]) - top[h] if weights[k, h] != 0.0 else 1.0
+            common = np.float64(weights[k, h]) * (grad[k, h] - mean[h])
+            support = 1.0 + (np.float64(q[e, h]) - 1.0) * x
+            slope = common / (support if weights[k, h] != 0.0 else 1.0)
+            grad[k, h] = slope
+            total[h] += slope
+            ties[h] += 1.0 if x == 0.0 else 0.0
+    # The row maximum moves every element: its share goes to the elements that attain it.
+    for h in range(len(top)):
+        total[h] = total[h] / max(ties[h], 1.0)
+    for k in range(start, end):
+        for h in range(len(top)):
+            grad[k, h] -= total[h] if np.float64(logits[k, h]) == top[h] else 0.0

@@ -1,0 +1,116 @@
+"""The deformed exponential, compiled without branches so that loops over it become vector code.
+
+The same formulas as :mod:`ltga.functional`, in double precision. The library's exp and log1p would be
+calls, and a loop with calls does not vectorise; the short polynomials here are accurate to 1 ulp or so
+(tests compare them with mpmath) and about four times as fast.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numba import njit
+
+compiled = partial(njit, nogil=True, cache=True, error_model="numpy")
+# Sums may be reordered so that they vectorise; infinities and NaN keep their meaning.
+reordered = partial(compiled, fastmath={"reassoc", "contract", "nsz"})
+inlined = partial(compiled, forceinline=True, fastmath={"contract", "nsz"})
+
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer and leaves that in the low bits
+SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD - (1023 << 52))
+SHIFT = np.uint64(52)
+TWO52_BITS = np.int64(0x4330000000000000)
+ONE_BITS = np.int64(1023 << 52)
+SMALLEST_EXPONENT = -708.0
+
+
+@inlined()
+def exp(x):  # type: ignore[no-untyped-def]
+    """e^x for x <= 709; 0 below -708."""
+    bounded = min(max(x, SMALLEST_EXPONENT), 709.0)
+    shifted = bounded * LOG2_E + ROUND
+    n = shifted - ROUND
+    r = (bounded - n * LN2_HIGH) - n * LN2_LOW
+    p = 1.0 / 6227020800.0
+    p = p * r + 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    bits = np.float64(p).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
+    return np.int64(bits).view(np.float64) if x > SMALLEST_EXPONENT else 0.0
+
+
+@inlined()
+def log1p(u):  # type: ignore[no-untyped-def]
+    """log(1 + u) for u > -1, accurate near 0."""
+    w = 1.0 + u
+    lost = u - (w - 1.0)
+    bits = np.float64(w).view(np.int64)
+    exponent = np.int64(np.uint64(bits - SQRT_HALF_BITS) >> SHIFT)
+    k = np.int64(exponent | TWO52_BITS).view(np.float64) - 4503599627371519.0
+    m = np.int64(bits - (exponent << 52) + ONE_BITS).view(np.float64)  # in [sqrt(1/2), sqrt(2))
+    s = (m - 1.0) / (m + 1.0)
+    t = s * s
+    p = 1.0 / 21.0
+    p = p * t + 1.0 / 19.0
+    p = p * t + 1.0 / 17.0
+    p = p * t + 1.0 / 15.0
+    p = p * t + 1.0 / 13.0
+    p = p * t + 1.0 / 11.0
+    p = p * t + 1.0 / 9.0
+    p = p * t + 1.0 / 7.0
+    p = p * t + 1.0 / 5.0
+    p = p * t + 1.0 / 3.0
+    return k * LN2_HIGH + (2.0 * s + (2.0 * s * t * p + (k * LN2_LOW + lost / w)))
+
+
+@inlined()
+def exp_q(x, d):  # type: ignore[no-untyped-def]
+    """exp_q(x) for x <= 0 and d = q - 1; masked (0) from -1e300 down."""
+    u = d * x
+    v = max(u + 1e-300, -0.9999999999999999)  # never 0: log1p(v)/v is 1 to the last bit for tiny v
+    y = exp(x * (log1p(v) / v))
+    return (y if u > -1.0 else 0.0) if x > -1e300 else 0.0
+
+
+@inlined()
+def curvature(x, d):  # type: ignore[no-untyped-def]
+    """d log(exp_q(x)) / dq inside the support; see ltga.functional.tsallis.curvature."""
+    u = d * x
+    near = abs(u - 0.25) < 0.75  # u in (-0.5, 1)
+    inside = u if near else 0.0
+    s = inside / (2.0 + inside)
+    t = s * s
+    p = 1.0 / 33.0
+    p = p * t + 1.0 / 31.0
+    p = p * t + 1.0 / 29.0
+    p = p * t + 1.0 / 27.0
+    p = p * t + 1.0 / 25.0
+    p = p * t + 1.0 / 23.0
+    p = p * t + 1.0 / 21.0
+    p = p * t + 1.0 / 19.0
+    p = p * t + 1.0 / 17.0
+    p = p * t + 1.0 / 15.0
+    p = p * t + 1.0 / 13.0
+    p = p * t + 1.0 / 11.0
+    p = p * t + 1.0 / 9.0
+    p = p * t + 1.0 / 7.0
+    p = p * t + 1.0 / 5.0
+    p = p * t + 1.0 / 3.0
+    by_series = -0.5 * x * x * (1.0 - s) * (1.0 - s) * (1.0 / (1.0 + s) + s * p)
+    outside = 1.0 if near else u
+    divisor = 1.0 if near else d
+    by_difference = (outside / (1.0 + outside) - log1p(outside)) / (divisor * divisor)
+    return by_series if near else by_difference
