@@ -228,7 +228,7 @@ _TABLE = (
         traps=("random: the edge count and measured homophily vary with the seed",),
     ),
     Facts(
-        "digits-noise", "generated", "scikit-learn digits and ltga.data.digits_noise", "as distributed with scikit-learn",
+        "digits-noise", "generated", "sklearn.datasets.load_digits", "as distributed with scikit-learn",
         1797, None, "both directions", 64, 10, 10,
         traps=("a known share of its edges is planted noise: see data.planted_edge",),
     ),

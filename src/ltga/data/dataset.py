@@ -163,7 +163,7 @@ def _check_labels(y: Tensor, class_names: tuple[str, ...], name: str) -> None:
     classes = len(class_names)
     if classes < 2:
         raise DataError(
-            f"{name}: {classes} classes were found, but classification needs at least two (label -1 means unlabelled)"
+            f"{name}: {classes} classes found, classification needs at least two (label -1 means unlabelled)"
         )
     if len(set(class_names)) != classes:
         raise DataError(f"{name}: class names repeat: {', '.join(class_names)}")

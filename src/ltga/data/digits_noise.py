@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
 
 from ltga.data.assemble import GraphArrays, assemble
 from ltga.data.dataset import Dataset
@@ -24,6 +23,8 @@ def digits_noise(k: int = 5, planted_per_edge: float = 3.0, num_splits: int = 10
     >>> float(dataset.data.planted_edge.float().mean())
     0.75
     """
+    from sklearn.datasets import load_digits  # here, because importing it takes longer than the rest
+
     if not 1 <= k < 1797:
         raise InputError(f"k: got {k}; give a number of neighbours from 1 to 1796")
     if not 0 <= planted_per_edge <= 100:

@@ -138,3 +138,26 @@ def _fresh(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: b
     plain = edge_index.as_subclass(Tensor)
     plain = with_self_loops(plain, min(num_sources, num_targets)) if self_loops else plain.clone()
     return Neighbourhoods.build(plain, num_sources, num_targets)
+
+
+@torch.library.custom_op("ltga::sorted_structure", mutates_args=())
+def _sorted_structure_op(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool) -> list[Tensor]:
+    """The arrays of :class:`Neighbourhoods` as an operator, for graphs captured by torch.compile."""
+    built = _fresh(edge_index, num_sources, num_targets, self_loops)
+    return [built.edge_index, *built.structure]
+
+
+@_sorted_structure_op.register_fake
+def _(edge_index, num_sources, num_targets, self_loops):  # type: ignore[no-untyped-def]
+    edges = edge_index.size(1)
+    if self_loops:
+        edges = torch.library.get_ctx().new_dynamic_size()
+    short = [edge_index.new_empty(edges, dtype=torch.int32) for _ in range(4)]
+    ptr, tptr = (edge_index.new_empty(count + 1, dtype=torch.int64) for count in (num_targets, num_sources))
+    return [edge_index.new_empty(2, edges), ptr, short[0], short[1], tptr, short[2], short[3]]
+
+
+def build_neighbourhoods(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool) -> Neighbourhoods:
+    """Uncached neighbourhoods that torch.compile can capture."""
+    arrays = _sorted_structure_op(edge_index, num_sources, num_targets, self_loops)
+    return Neighbourhoods(arrays[0], num_sources, num_targets, *arrays[1:])

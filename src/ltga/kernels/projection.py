@@ -1,0 +1,185 @@
+"""Linear projections of node features: sparse inputs stay sparse, dense outputs reuse memory."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ltga.errors import InputError
+from ltga.kernels import buffers
+from ltga.kernels.threads import row_blocks, run_blocks
+
+SPARSE_BELOW = 0.12  # density at which sparse and dense products cost about the same here
+SMALLEST = 1 << 16  # elements; below this the dense product is too quick to bother
+_SAMPLE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class SparseFeatures:
+    """Node features in CSR form, with the column order needed for the gradient of the weights.
+
+    >>> SparseFeatures.from_dense(torch.eye(3)).to_dense().equal(torch.eye(3))
+    True
+    """
+
+    values: Tensor  # [nnz]
+    ptr: Tensor  # [N + 1] int64
+    col: Tensor  # [nnz] int32
+    tptr: Tensor  # [F + 1] int64
+    trow: Tensor  # [nnz] int32: rows, column by column
+    tpos: Tensor  # [nnz] int32: their positions in values
+    shape: tuple[int, int]
+
+    @classmethod
+    def from_dense(cls, x: Tensor) -> SparseFeatures:
+        """Collect the non-zeros of ``x`` [N, F]."""
+        row, col = x.nonzero(as_tuple=True)
+        tpos = col.sort(stable=True).indices
+        counts = (torch.bincount(row, minlength=x.size(0)), torch.bincount(col, minlength=x.size(1)))
+        ptr, tptr = (F.pad(count.cumsum(0), (1, 0)) for count in counts)
+        return cls(x[row, col], ptr, col.int(), tptr, row[tpos].int(), tpos.int(), (x.size(0), x.size(1)))
+
+    def size(self, dim: int) -> int:
+        return self.shape[dim]
+
+    def with_values(self, values: Tensor) -> SparseFeatures:
+        """The same pattern with other values (dropout, scaling)."""
+        return replace(self, values=values)
+
+    def rows(self) -> Tensor:
+        """Row number of every stored value, [nnz]."""
+        return torch.repeat_interleave(torch.arange(self.shape[0]), self.ptr.diff())
+
+    def to_dense(self) -> Tensor:
+        dense = self.values.new_zeros(self.shape)
+        dense[self.rows(), self.col.long()] = self.values
+        return dense
+
+
+_cache: dict[int, tuple[weakref.ref[Tensor], int, SparseFeatures | None]] = {}
+_lock = threading.Lock()
+
+
+def sparse_form(x: Tensor) -> SparseFeatures | None:
+    """``x`` as :class:`SparseFeatures` if it is worth it, remembered per tensor and version."""
+    if x.requires_grad or x.dim() != 2 or x.numel() < SMALLEST or x.device.type != "cpu":
+        return None
+    if x.dtype not in (torch.float32, torch.float64) or x.is_inference():
+        return None
+    with _lock:
+        hit = _cache.get(id(x))
+    if hit is not None and hit[0]() is x and hit[1] == x._version:
+        return hit[2]
+    version = x._version
+    sample = x.reshape(-1)[:: max(1, x.numel() // _SAMPLE)] if x.is_contiguous() else x[:: max(1, len(x) // 16)]
+    likely = float((sample != 0).float().mean()) < 1.5 * SPARSE_BELOW
+    found = SparseFeatures.from_dense(x) if likely and x.count_nonzero() < SPARSE_BELOW * x.numel() else None
+    reference = weakref.ref(x, lambda _, key=id(x): _cache.pop(key, None))  # type: ignore[misc]
+    with _lock:
+        _cache[id(x)] = (reference, version, found)
+    return found
+
+
+def project(x: Tensor | SparseFeatures, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x W^T + b for x ``[N, F]``, W ``[O, F]``, b ``[O]``."""
+    if isinstance(x, SparseFeatures):
+        if x.shape[1] != weight.size(1):
+            raise InputError(f"x: has {x.shape[1]} features, the layer was built for {weight.size(1)}")
+        return project_sparse(x.values, x.ptr, x.col, x.tptr, x.trow, x.tpos, weight, bias)
+    plain = (
+        torch.compiler.is_compiling()
+        or torch.is_autocast_enabled("cpu")
+        or x.device.type != "cpu"
+        or x.dtype not in (torch.float32, torch.float64)
+        or x.dtype != weight.dtype
+        or x.size(0) * weight.size(0) * x.element_size() < buffers.SMALLEST
+    )
+    if plain:
+        return F.linear(x, weight, bias)
+    return _Dense.apply(x, weight, bias)
+
+
+class _Dense(torch.autograd.Function):
+    """F.linear whose output memory comes from the pool."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        out = buffers.empty((x.size(0), weight.size(0)), x.dtype)
+        return torch.mm(x, weight.t(), out=out) if bias is None else torch.addmm(bias, x, weight.t(), out=out)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # type: ignore[override]
+        x, weight = ctx.saved_tensors
+        gx = None
+        if ctx.needs_input_grad[0]:
+            gx = grad @ weight
+        gw = grad.t() @ x if ctx.needs_input_grad[1] else None
+        gb = grad.sum(0) if ctx.needs_input_grad[2] else None
+        return gx, gw, gb
+
+
+@torch.library.custom_op("ltga::project_sparse", mutates_args=())
+def project_sparse(
+    values: Tensor,
+    ptr: Tensor,
+    col: Tensor,
+    tptr: Tensor,
+    trow: Tensor,
+    tpos: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+) -> Tensor:
+    """Sparse features times a dense matrix, [N, O]."""
+    from ltga.kernels.sparse_rows import check_sparse, multiply_rows
+
+    broken = check_sparse(ptr.numpy(), col.numpy(), weight.size(1), len(values))
+    if broken or values.dtype != weight.dtype:
+        raise InputError("x: not a valid sparse feature matrix for this layer; use SparseFeatures.from_dense")
+    out = buffers.empty((len(ptr) - 1, weight.size(0)), weight.dtype)
+    start = (bias if bias is not None else weight.new_zeros(weight.size(0))).detach().numpy()
+    inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), weight.detach().t().contiguous().numpy(), start, out.numpy())
+    run_blocks(row_blocks(ptr.numpy()), lambda _, first, last: multiply_rows(first, last, *inputs))
+    return out
+
+
+@project_sparse.register_fake
+def _(values, ptr, col, tptr, trow, tpos, weight, bias):  # type: ignore[no-untyped-def]
+    return weight.new_empty(ptr.size(0) - 1, weight.size(0))
+
+
+@torch.library.custom_op("ltga::project_sparse_backward", mutates_args=())
+def project_sparse_backward(grad: Tensor, values: Tensor, tptr: Tensor, trow: Tensor, tpos: Tensor) -> Tensor:
+    """Gradient of the weights, [O, F]."""
+    from ltga.kernels.sparse_rows import check_sparse, gather_rows
+
+    if check_sparse(tptr.numpy(), trow.numpy(), len(grad), len(values)) or len(tpos) != len(values):
+        raise InputError("x: not a valid sparse feature matrix for this layer; use SparseFeatures.from_dense")
+    out = buffers.empty((len(tptr) - 1, grad.size(1)), grad.dtype)
+    inputs = (tptr.numpy(), trow.numpy(), tpos.numpy(), values.detach().numpy(), grad.contiguous().numpy(), out.numpy())
+    run_blocks(row_blocks(tptr.numpy()), lambda _, first, last: gather_rows(first, last, *inputs))
+    return out.t().contiguous()
+
+
+@project_sparse_backward.register_fake
+def _(grad, values, tptr, trow, tpos):  # type: ignore[no-untyped-def]
+    return grad.new_empty(grad.size(1), tptr.size(0) - 1)
+
+
+def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    values, _, _, tptr, trow, tpos, _, _ = inputs
+    ctx.save_for_backward(values, tptr, trow, tpos)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple:
+    weight_grad = project_sparse_backward(grad, *ctx.saved_tensors) if ctx.needs_input_grad[6] else None
+    return None, None, None, None, None, None, weight_grad, grad.sum(0) if ctx.needs_input_grad[7] else None
+
+
+project_sparse.register_autograd(_backward, setup_context=_setup_context)

@@ -1,0 +1,45 @@
+"""Compiled products of a sparse feature matrix with a dense one."""
+
+from __future__ import annotations
+
+from ltga.kernels.scalar import compiled, reordered
+
+
+@reordered()
+def multiply_rows(first, last, ptr, col, values, weight, start, out):  # type: ignore[no-untyped-def]
+    """out[n] = start + sum of values times rows of weight [F, O]."""
+    for n in range(first, last):
+        for o in range(out.shape[1]):
+            out[n, o] = start[o]
+        for k in range(ptr[n], ptr[n + 1]):
+            value, row = values[k], weight[col[k]]
+            if value != 0.0:
+                for o in range(out.shape[1]):
+                    out[n, o] += value * row[o]
+
+
+@reordered()
+def gather_rows(first, last, tptr, trow, tpos, values, grad, out):  # type: ignore[no-untyped-def]
+    """out[f] = sum over the rows n that use feature f of value times grad[n]."""
+    for f in range(first, last):
+        for o in range(out.shape[1]):
+            out[f, o] = 0.0
+        for k in range(tptr[f], tptr[f + 1]):
+            value, row = values[tpos[k]], grad[trow[k]]
+            if value != 0.0:
+                for o in range(out.shape[1]):
+                    out[f, o] += value * row[o]
+
+
+@compiled()
+def check_sparse(ptr, col, columns, stored):  # type: ignore[no-untyped-def]
+    """True if the arrays do not describe a CSR matrix with that many columns and values."""
+    if len(ptr) == 0 or ptr[0] != 0 or ptr[-1] != stored or len(col) != stored:
+        return True
+    for n in range(len(ptr) - 1):
+        if ptr[n + 1] < ptr[n]:
+            return True
+    for k in range(stored):
+        if col[k] < 0 or col[k] >= columns:
+            return True
+    return False

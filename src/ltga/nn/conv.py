@@ -1,0 +1,374 @@
+"""LTGAConv: GATv2's layer with the softmax replaced by one that learns how sparse to be."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.nn import GATv2Conv
+from torch_geometric.nn.inits import glorot
+from torch_geometric.utils import add_self_loops, remove_self_loops
+
+from ltga.errors import InputError
+from ltga.functional.graph import aggregate_edges, normalise_edges, score_edges
+from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, SparseFeatures, attend, project, sparse_form
+from ltga.nn.adjacency import graph_of, pack_attention
+from ltga.nn.index import EntropicIndex, make_index, make_modifier
+
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+
+
+@dataclass(frozen=True)
+class Attention:
+    """What a layer did on every edge, in the order of ``edge_index`` (self-loops last).
+
+    Attributes:
+        edge_index: ``[2, E]``.
+        logits, q, weights: ``[E, H]``; a weight of exactly 0 means that the head ignores the edge.
+    """
+
+    edge_index: Tensor
+    logits: Tensor
+    q: Tensor
+    weights: Tensor
+
+    @property
+    def ignored(self) -> Tensor:
+        """Edges that every head ignores, ``[E]`` boolean."""
+        return (self.weights == 0).all(dim=1)
+
+
+class LTGAConv(GATv2Conv):
+    r"""Graph attention with a learned entropic index: a drop-in replacement for PyG's ``GATv2Conv``.
+
+    .. math::
+        h'_i = \sum_{j\in N(i)} \alpha_{ij}\, W_l h_j, \qquad
+        \alpha_{ij} = \frac{\exp_q(e_{ij}-c_i)}{\sum_k \exp_q(e_{ik}-c_i)}, \qquad
+        e_{ij} = a^\top\mathrm{LeakyReLU}(W_l h_j + W_r h_i + W_e e_{ij}),
+
+    with :math:`c_i = \max_k e_{ik}`. At q = 1 (the start) this is GATv2, number for number and with the
+    same random numbers; for q > 1 weak edges get a weight of exactly zero; for q < 1 the tails are heavy.
+
+    Args:
+        in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim,
+            fill_value, bias, share_weights, residual: as in ``GATv2Conv``.
+        index: who owns q: ``"global"`` or ``"layer"`` (one value), ``"head"``, ``"edge"`` (a small gate on
+            the endpoints), a number (frozen), or an :class:`~ltga.nn.EntropicIndex` shared between layers.
+        scoring: ``"gatv2"``, ``"gat"`` (v1) or ``"dot"`` (scaled dot product).
+        normalizer: ``"q_softmax"``, ``"entmax"`` (the index is then its alpha) or ``"softmax"``.
+        delta: q stays in (1 - delta, 1 + delta).
+        modifier: ``None``, ``"edge-bias"``, ``"edge-scale"`` or ``"temperature"``: change the logits
+            instead of, or besides, the index.
+        backend: ``"auto"``, ``"torch"`` (the definition) or ``"numba"`` (fused CPU kernels).
+
+    Shapes:
+        x ``[N, F]``, or a pair ``([S, F_s], [T, F_t])``; edge_index ``[2, E]``, ``EdgeIndex``, or a
+        transposed sparse adjacency; edge_attr ``[E, D]``; output ``[N, H * C]``, or ``[N, C]`` if averaged.
+
+    A node without incoming edges gets the bias (plus residual). Duplicate edges count twice.
+
+    >>> conv = LTGAConv(16, 8, heads=2)
+    >>> conv(torch.randn(3, 16), torch.tensor([[0, 1], [1, 2]])).shape
+    torch.Size([3, 16])
+    """
+
+    def __init__(
+        self,
+        in_channels: int | tuple[int, int],
+        out_channels: int,
+        heads: int = 1,
+        concat: bool = True,
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+        add_self_loops: bool = True,
+        edge_dim: int | None = None,
+        fill_value: float | Tensor | str = "mean",
+        bias: bool = True,
+        share_weights: bool = False,
+        residual: bool = False,
+        *,
+        index: str | float | EntropicIndex = "head",
+        scoring: str = "gatv2",
+        normalizer: str = "q_softmax",
+        delta: float = 1.0,
+        modifier: str | None = None,
+        backend: str = "auto",
+        **kwargs: Any,
+    ) -> None:
+        for name, value, allowed in (
+            ("scoring", scoring, ("gatv2", "gat", "dot")),
+            ("normalizer", normalizer, tuple(NORMALIZERS)),
+            ("backend", backend, ("auto", "torch", "numba")),
+        ):
+            if value not in allowed:
+                raise InputError(f"{name}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
+        if not 0.0 <= dropout <= 1.0:
+            raise InputError(f"dropout: must lie in [0, 1], got {dropout!r}")
+        super().__init__(
+            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim,
+            fill_value, bias, share_weights, residual, **kwargs,
+        )  # fmt: skip
+        self.scoring, self.normalizer, self.backend = scoring, normalizer, backend
+        # Built after GATv2's own parameters, so that those see the same random numbers as in GATv2Conv.
+        self.index = make_index(index, out_channels, heads, delta)
+        self.modifier = make_modifier(modifier, out_channels, heads)
+        if scoring == "gat":
+            self.att_target = nn.Parameter(torch.empty(1, heads, out_channels))
+            glorot(self.att_target)
+        else:
+            self.register_parameter("att_target", None)
+        if scoring == "dot":
+            self.att = None  # a dot product has no attention vector to learn
+        self.register_load_state_dict_pre_hook(_keep_index_if_absent)
+
+    def reset_parameters(self) -> None:
+        """Redraw the weights and put the index back to q = 1."""
+        if self.__dict__.get("_modules", {}).get("index") is None:  # called by GATv2Conv's constructor
+            super().reset_parameters()
+            return
+        att, self.att = self.att, self.att if self.att is not None else nn.Parameter(torch.empty(1, self.heads, 1))
+        super().reset_parameters()
+        self.att = att
+        glorot(self.att_target)
+        self.index.reset_parameters()
+        if self.modifier is not None:
+            self.modifier.reset_parameters()  # type: ignore[operator]
+
+    def forward(  # type: ignore[override]
+        self,
+        x: Tensor | tuple[Tensor, Tensor] | SparseFeatures,
+        edge_index: Any,
+        edge_attr: Tensor | None = None,
+        return_attention_weights: bool | None = None,
+        size: tuple[int, int] | None = None,
+    ) -> Any:
+        """Attend and aggregate.
+
+        Args:
+            x: node features, or a pair (sources, targets).
+            edge_index: ``[2, E]`` or any adjacency PyG's layers take.
+            edge_attr: ``[E, D]`` (or ``[E]``) edge features if ``edge_dim`` was set.
+            return_attention_weights: if true, also return ``(edge_index, weights)`` as ``GATv2Conv`` does.
+            size: (sources, targets), checked against ``x`` if given.
+        """
+        source, target, residual = self._embed(x)
+        if size is not None and tuple(size) != (source.size(0), target.size(0)):
+            raise InputError(f"size: is {tuple(size)}, but x has {source.size(0)} sources and {target.size(0)} targets")
+        graph, attributes = self._graph(edge_index, edge_attr, source.size(0), target.size(0))
+        q, scale, shift = self._shape(source, target, graph)
+        keep = self._dropout_mask(source, graph.num_edges)
+        if self._needs_messages():
+            weights = self._plain_weights(source, target, graph, attributes, q, scale, shift)
+            weights = weights if keep is None else weights * keep
+            # propagate_type: (x: PairTensor, alpha: Tensor)
+            out = self.propagate(self._oriented(graph.edge_index), x=(source, target), alpha=weights)
+            out = self._finish(out)
+        elif self._fused(source):
+            out, csr_weights = self._fused_forward(source, target, graph, attributes, q, scale, shift, keep)
+            weights = None
+            if return_attention_weights:
+                weights = csr_weights[graph.perm.long().argsort()]
+                weights = weights if keep is None else weights * keep
+        else:
+            weights = self._plain_weights(source, target, graph, attributes, q, scale, shift)
+            weights = weights if keep is None else weights * keep
+            out = self._finish(aggregate_edges(weights, source, graph.edge_index, graph.num_targets))
+        if residual is not None:
+            out = out + residual
+        if return_attention_weights:
+            assert weights is not None
+            return pack_attention(edge_index, self._oriented(graph.edge_index), weights, out)
+        return out
+
+    @torch.no_grad()
+    def attend(
+        self, x: Tensor | tuple[Tensor, Tensor], edge_index: Any, edge_attr: Tensor | None = None
+    ) -> Attention:
+        """Look inside: logits, q and weights of every edge, without dropout or gradients.
+
+        >>> inside = LTGAConv(4, 2).attend(torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]]))
+        >>> inside.weights.shape
+        torch.Size([5, 1])
+        """
+        source, target, _ = self._embed(x)
+        graph, attributes = self._graph(edge_index, edge_attr, source.size(0), target.size(0))
+        q, scale, shift = self._shape(source, target, graph)
+        if self._fused(source):
+            _, weights, logits, _ = self._call_kernel(source, target, graph, attributes, q, scale, shift, None)
+            back = graph.perm.long().argsort()
+            logits, weights = logits[back], weights[back]
+        else:
+            logits = self._logits(source, target, graph, attributes, scale, shift)
+            weights = normalise_edges(logits, q, graph.edge_index[1], graph.num_targets, self.normalizer)
+        return Attention(self._oriented(graph.edge_index), logits, q.expand_as(logits), weights)
+
+    def _embed(self, x: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Projected sources and targets ``[*, H, C]`` and the residual term."""
+        pair = x if isinstance(x, tuple | list) else (x, x)
+        if len(pair) != 2 or pair[0] is None or pair[1] is None:
+            raise InputError("x: expected a tensor or a pair (source features, target features), neither None")
+        for features in pair:
+            if isinstance(features, Tensor) and features.dim() != 2:
+                raise InputError(f"x: expected shape [N, F], got {list(features.shape)}")
+        source = self._project(self.lin_l, pair[0])
+        shared = self.share_weights and pair[0] is pair[1]
+        target = source if shared else self._project(self.lin_r, pair[1])
+        residual = None if self.res is None else self._project(self.res, pair[1])
+        shape = (-1, self.heads, self.out_channels)
+        return source.view(shape), target.view(shape), residual
+
+    def _project(self, linear: nn.Module, x: Tensor | SparseFeatures) -> Tensor:
+        if isinstance(linear.weight, nn.UninitializedParameter):
+            return linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
+        weight, bias = linear.weight, linear.bias
+        if isinstance(x, SparseFeatures):
+            return project(x, weight, bias)  # type: ignore[arg-type]
+        if x.size(-1) != weight.size(-1):  # type: ignore[operator]
+            raise InputError(f"x: has {x.size(-1)} features, the layer was built for {weight.size(-1)}")  # type: ignore[operator]
+        fused = self._fused(x) and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
+        if not fused or linear._forward_hooks or x.dtype != weight.dtype:
+            return linear(x)
+        sparse = sparse_form(x)
+        return project(x if sparse is None else sparse, weight, bias)  # type: ignore[arg-type]
+
+    def _graph(
+        self, edge_index: Any, edge_attr: Tensor | None, sources: int, targets: int
+    ) -> tuple[Neighbourhoods, Tensor | None]:
+        """The neighbourhoods attention runs over, and edge features in the same order."""
+        graph, plain, values = graph_of(edge_index, sources, targets, self.add_self_loops, self.flow)
+        edge_attr = values if edge_attr is None else edge_attr
+        if edge_attr is None:
+            return graph, None
+        if self.lin_edge is None:
+            raise InputError("edge_attr: given, but the layer was built without edge_dim; pass edge_dim=...")
+        edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
+        if edge_attr.dim() != 2 or len(edge_attr) != plain.size(1) or edge_attr.size(1) != self.edge_dim:
+            raise InputError(f"edge_attr: expected [{plain.size(1)}, {self.edge_dim}], got {list(edge_attr.shape)}")
+        if self.add_self_loops:
+            kept, edge_attr = remove_self_loops(plain, edge_attr)
+            _, edge_attr = add_self_loops(
+                kept, edge_attr, fill_value=self.fill_value, num_nodes=min(sources, targets)
+            )
+        return graph, edge_attr
+
+    def _shape(
+        self, source: Tensor, target: Tensor, graph: Neighbourhoods
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The index and the logit scale and shift."""
+        q = self.index(source, target, graph.edge_index)
+        scale, shift = (None, None) if self.modifier is None else self.modifier(source, target, graph.edge_index)
+        return q, scale, shift
+
+    def _dropout_mask(self, like: Tensor, edges: int) -> Tensor | None:
+        """0 or 1/(1-p) per edge and head, drawn exactly as ``F.dropout`` on the weights would."""
+        if not self.training or self.dropout == 0.0:
+            return None
+        ones = torch.ones(edges, self.heads, dtype=like.dtype, device=like.device)
+        return F.dropout(ones, p=self.dropout, training=True)
+
+    def _needs_messages(self) -> bool:
+        """Explainers and hooks look at messages; everyone else gets the path without them."""
+        return bool(
+            self.explain or self._message_forward_hooks or self._message_forward_pre_hooks
+            or self._aggregate_forward_hooks or self._propagate_forward_hooks or self._edge_update_forward_hooks
+            or self._propagate_forward_pre_hooks or self._aggregate_forward_pre_hooks or self.aggr != "add"
+        )  # fmt: skip
+
+    def _fused(self, x: Tensor) -> bool:
+        if self.backend == "torch":
+            return False
+        able = HAS_NUMBA and x.device.type == "cpu"
+        if self.backend == "numba" and not able:
+            raise InputError(f"backend: 'numba' needs numba and CPU tensors, got {x.device}; use backend='auto'")
+        return able
+
+    def _fused_forward(
+        self, source: Tensor, target: Tensor, graph: Neighbourhoods, attributes: Tensor | None,
+        q: Tensor, scale: Tensor | None, shift: Tensor | None, keep: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        out, weights, _, _ = self._call_kernel(source, target, graph, attributes, q, scale, shift, keep)
+        return out.flatten(1).to(source.dtype), weights.to(source.dtype)
+
+    def _call_kernel(
+        self, source: Tensor, target: Tensor, graph: Neighbourhoods, attributes: Tensor | None,
+        q: Tensor, scale: Tensor | None, shift: Tensor | None, keep: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+        wide = torch.promote_types(source.dtype, torch.float32)
+
+        def cast(value: Tensor | None) -> Tensor | None:
+            return None if value is None else value.to(wide)
+
+        given = edge_weight = None
+        if self.scoring == "gat":
+            given = self._gat_logits(source, target, graph.edge_index, attributes)
+        elif attributes is not None:
+            edge_weight = self.lin_edge.weight.t().reshape(self.edge_dim, self.heads, self.out_channels)
+        scored = given is None
+        att = self.att[0] if self.att is not None else source.new_zeros(self.heads, self.out_channels)
+        bias = None if self.bias is None else self.bias.view(-1, self.out_channels)
+        return attend(
+            cast(source), cast(target) if scored else None, cast(att) if scored else None,
+            cast(attributes) if scored else None, cast(edge_weight), cast(given), cast(scale), cast(shift),
+            cast(q), cast(keep), cast(bias), *graph.structure,
+            SCORINGS["given" if self.scoring == "gat" else self.scoring], NORMALIZERS[self.normalizer],
+            self.negative_slope, self.out_channels**-0.5, not self.concat,
+        )  # fmt: skip
+
+    def _gat_logits(self, source: Tensor, target: Tensor, edge_index: Tensor, attributes: Tensor | None) -> Tensor:
+        """GAT's additive logits need only one number per node and head."""
+        logits = (source * self.att).sum(-1).index_select(0, edge_index[0])
+        logits = logits + (target * self.att_target).sum(-1).index_select(0, edge_index[1])
+        if attributes is not None:
+            weight = self.lin_edge.weight.view(self.heads, self.out_channels, self.edge_dim)
+            logits = logits + attributes @ torch.einsum("hcd,hc->dh", weight, self.att[0])
+        return F.leaky_relu(logits, self.negative_slope)
+
+    def _logits(
+        self, source: Tensor, target: Tensor, graph: Neighbourhoods, attributes: Tensor | None,
+        scale: Tensor | None, shift: Tensor | None,
+    ) -> Tensor:  # fmt: skip
+        edge = None
+        if attributes is not None:
+            edge = self.lin_edge(attributes).view(-1, self.heads, self.out_channels)
+        logits = score_edges(
+            source, target, graph.edge_index, self.scoring, self.att, self.negative_slope, edge, self.att_target
+        )
+        logits = logits if scale is None else logits * scale
+        return logits if shift is None else logits + shift
+
+    def _plain_weights(
+        self, source: Tensor, target: Tensor, graph: Neighbourhoods, attributes: Tensor | None,
+        q: Tensor, scale: Tensor | None, shift: Tensor | None,
+    ) -> Tensor:  # fmt: skip
+        logits = self._logits(source, target, graph, attributes, scale, shift)
+        return normalise_edges(logits, q, graph.edge_index[1], graph.num_targets, self.normalizer)
+
+    def _finish(self, out: Tensor) -> Tensor:
+        """[T, H, C] to the output shape, with bias."""
+        out = out.flatten(1) if self.concat else out.mean(dim=1)
+        return out if self.bias is None else out + self.bias
+
+    def _oriented(self, edge_index: Tensor) -> Tensor:
+        """From (source, target) back to the caller's orientation."""
+        return edge_index if self.flow == "source_to_target" else edge_index.flip(0)
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.__class__.__name__}({self.in_channels}, {self.out_channels}, heads={self.heads}, "
+            f"index={self.index!r})"
+        )
+
+
+def _keep_index_if_absent(
+    module: nn.Module, state: dict, prefix: str, metadata: Any, strict: bool, missing: list, unexpected: list, errors: list
+) -> None:
+    """Let a ``GATv2Conv`` checkpoint load: what it does not know stays at its start, q = 1."""
+    own = module.state_dict()
+    new = [name for name in own if name.startswith(("index.", "modifier.", "att_target"))]
+    if not any(prefix + name in state for name in new):
+        for name in new:
+            state[prefix + name] = own[name]
