@@ -1,16 +1,20 @@
 """The operations of ltga.functional fused and compiled for the CPU; compiled code loads on first use."""
 
 from ltga.kernels.attention import NORMALIZERS, SCORINGS, aggregate, attend
+from ltga.kernels.dropout import counter_dropout
 from ltga.kernels.neighbourhoods import Neighbourhoods, neighbourhoods
-from ltga.kernels.projection import SparseFeatures, project, sparse_form
+from ltga.kernels.projection import DistinctRows, SparseFeatures, compact_form, project, sparse_form
 
 __all__ = [
     "NORMALIZERS",
     "SCORINGS",
+    "DistinctRows",
     "Neighbourhoods",
     "SparseFeatures",
     "aggregate",
     "attend",
+    "compact_form",
+    "counter_dropout",
     "neighbourhoods",
     "project",
     "sparse_form",

@@ -1,4 +1,8 @@
-"""Linear projections of node features: sparse inputs stay sparse, dense outputs reuse memory."""
+"""Linear projections of node features that do no more work than the features call for.
+
+Bag-of-words features stay sparse; features whose rows repeat (word vectors, categories) are projected
+once per distinct row; everything else is an ordinary product whose output reuses memory.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import weakref
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -15,6 +20,7 @@ from ltga.errors import InputError
 from ltga.kernels import buffers
 from ltga.kernels.threads import row_blocks, run_blocks
 
+DISTINCT_BELOW = 0.7  # share of distinct rows at which grouping them starts to pay
 SPARSE_BELOW = 0.12  # density at which sparse and dense products cost about the same here
 SMALLEST = 1 << 16  # elements; below this the dense product is too quick to bother
 _SAMPLE = 4096
@@ -62,36 +68,81 @@ class SparseFeatures:
         return dense
 
 
-_cache: dict[int, tuple[weakref.ref[Tensor], int, SparseFeatures | None]] = {}
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """Node features as distinct rows and, for every node, which of them it has.
+
+    >>> DistinctRows.from_dense(torch.tensor([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).distinct.shape
+    torch.Size([2, 2])
+    """
+
+    distinct: Tensor  # [U, F]
+    which: Tensor  # [N] int64
+    tptr: Tensor  # [U + 1] int64
+    trow: Tensor  # [N] int32: nodes, distinct row by distinct row
+
+    @classmethod
+    def from_dense(cls, x: Tensor) -> DistinctRows | None:
+        """Group equal rows of ``x`` [N, F]; ``None`` if two different rows share a hash."""
+        words = x.detach().contiguous().numpy().view(np.uint32).astype(np.uint64)
+        odd = np.random.default_rng(0).integers(1, 2**63, words.shape[1], dtype=np.uint64) | np.uint64(1)
+        _, first, which = np.unique(words @ odd, return_index=True, return_inverse=True)
+        distinct, inverse = x[torch.from_numpy(first)], torch.from_numpy(which)
+        if not torch.equal(distinct[inverse], x):
+            return None
+        tptr = F.pad(torch.bincount(inverse, minlength=len(first)).cumsum(0), (1, 0))
+        return cls(distinct, inverse, tptr, inverse.sort(stable=True).indices.int())
+
+
+Compact = SparseFeatures | DistinctRows
+_cache: dict[int, tuple[weakref.ref[Tensor], int, Compact | None]] = {}
 _lock = threading.Lock()
 
 
-def sparse_form(x: Tensor) -> SparseFeatures | None:
-    """``x`` as :class:`SparseFeatures` if it is worth it, remembered per tensor and version."""
+def compact_form(x: Tensor) -> Compact | None:
+    """A cheaper form of constant features ``x`` [N, F] if there is one, remembered per tensor and version."""
     if x.requires_grad or x.dim() != 2 or x.numel() < SMALLEST or x.device.type != "cpu":
         return None
     if x.dtype not in (torch.float32, torch.float64) or x.is_inference():
         return None
+    key = id(x)
     with _lock:
-        hit = _cache.get(id(x))
+        hit = _cache.get(key)
     if hit is not None and hit[0]() is x and hit[1] == x._version:
         return hit[2]
     version = x._version
-    sample = x.reshape(-1)[:: max(1, x.numel() // _SAMPLE)] if x.is_contiguous() else x[:: max(1, len(x) // 16)]
-    likely = float((sample != 0).float().mean()) < 1.5 * SPARSE_BELOW
-    found = SparseFeatures.from_dense(x) if likely and x.count_nonzero() < SPARSE_BELOW * x.numel() else None
-    reference = weakref.ref(x, lambda _, key=id(x): _cache.pop(key, None))  # type: ignore[misc]
+    found: Compact | None = sparse_form(x)
+    if found is None and _rows_seem_to_repeat(x):
+        rows = DistinctRows.from_dense(x)
+        found = rows if rows is not None and len(rows.distinct) < DISTINCT_BELOW * len(x) else None
+    reference = weakref.ref(x, lambda _: _cache.pop(key, None))
     with _lock:
-        _cache[id(x)] = (reference, version, found)
+        _cache[key] = (reference, version, found)
     return found
 
 
-def project(x: Tensor | SparseFeatures, weight: Tensor, bias: Tensor | None) -> Tensor:
+def sparse_form(x: Tensor) -> SparseFeatures | None:
+    """``x`` as :class:`SparseFeatures` if few enough of its elements are non-zero."""
+    sample = x.reshape(-1)[:: max(1, x.numel() // _SAMPLE)] if x.is_contiguous() else x[:: max(1, len(x) // 16)]
+    if float((sample != 0).float().mean()) >= 1.5 * SPARSE_BELOW or x.count_nonzero() >= SPARSE_BELOW * x.numel():
+        return None
+    return SparseFeatures.from_dense(x)
+
+
+def _rows_seem_to_repeat(x: Tensor) -> bool:
+    """A glance at a few columns of some rows, so that ordinary features cost next to nothing."""
+    sample = x[:: max(1, len(x) // _SAMPLE), : min(8, x.size(1))]
+    return len(torch.unique(sample, dim=0)) < DISTINCT_BELOW * len(sample)
+
+
+def project(x: Tensor | Compact, weight: Tensor, bias: Tensor | None) -> Tensor:
     """x W^T + b for x ``[N, F]``, W ``[O, F]``, b ``[O]``."""
     if isinstance(x, SparseFeatures):
         if x.shape[1] != weight.size(1):
             raise InputError(f"x: has {x.shape[1]} features, the layer was built for {weight.size(1)}")
         return project_sparse(x.values, x.ptr, x.col, x.tptr, x.trow, x.tpos, weight, bias)
+    if isinstance(x, DistinctRows):
+        return _Distinct.apply(x, weight, bias)
     plain = (
         torch.compiler.is_compiling()
         or torch.is_autocast_enabled("cpu")
@@ -123,6 +174,26 @@ class _Dense(torch.autograd.Function):
         gw = grad.t() @ x if ctx.needs_input_grad[1] else None
         gb = grad.sum(0) if ctx.needs_input_grad[2] else None
         return gx, gw, gb
+
+
+class _Distinct(torch.autograd.Function):
+    """Project the distinct rows and hand out copies; gradients are summed per distinct row first."""
+
+    @staticmethod
+    def forward(ctx: Any, x: DistinctRows, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.x = x
+        out = buffers.empty((len(x.which), weight.size(0)), weight.dtype)
+        return torch.index_select(F.linear(x.distinct, weight, bias), 0, x.which, out=out)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:  # type: ignore[override]
+        from ltga.kernels.sparse_rows import sum_rows
+
+        summed = buffers.empty((len(ctx.x.distinct), grad.size(1)), grad.dtype)
+        inputs = (ctx.x.tptr.numpy(), ctx.x.trow.numpy(), grad.contiguous().numpy(), summed.numpy())
+        run_blocks(row_blocks(inputs[0]), lambda _, first, last: sum_rows(first, last, *inputs))
+        gw = summed.t() @ ctx.x.distinct if ctx.needs_input_grad[1] else None
+        return None, gw, summed.sum(0) if ctx.needs_input_grad[2] else None
 
 
 @torch.library.custom_op("ltga::project_sparse", mutates_args=())

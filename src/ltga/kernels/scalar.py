@@ -15,6 +15,8 @@ from numba import njit
 compiled = partial(njit, nogil=True, cache=True, error_model="numpy")
 # Sums may be reordered so that they vectorise; infinities and NaN keep their meaning.
 reordered = partial(compiled, fastmath={"reassoc", "contract", "nsz"})
+# For short loops called per edge and head, where a call would cost as much as the loop.
+leaf = partial(reordered, forceinline=True)
 inlined = partial(compiled, forceinline=True, fastmath={"contract", "nsz"})
 
 LOG2_E = 1.4426950408889634

@@ -31,6 +31,18 @@ def gather_rows(first, last, tptr, trow, tpos, values, grad, out):  # type: igno
                     out[f, o] += value * row[o]
 
 
+@reordered()
+def sum_rows(first, last, tptr, trow, grad, out):  # type: ignore[no-untyped-def]
+    """out[u] = sum of grad over the rows listed for u."""
+    for u in range(first, last):
+        for o in range(out.shape[1]):
+            out[u, o] = 0.0
+        for k in range(tptr[u], tptr[u + 1]):
+            row = grad[trow[k]]
+            for o in range(out.shape[1]):
+                out[u, o] += row[o]
+
+
 @compiled()
 def check_sparse(ptr, col, columns, stored):  # type: ignore[no-untyped-def]
     """True if the arrays do not describe a CSR matrix with that many columns and values."""

@@ -15,12 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from ltga.kernels.normalise import normalise_row, normalise_row_backward
-from ltga.kernels.scalar import compiled, reordered
+from ltga.kernels.scalar import compiled, leaf, reordered
 
 GIVEN, GATV2, DOT = 0, 1, 2
 
 
-@reordered()
+@leaf()
 def edge_target(target_row, edge_attr, edge_weight, edge, buffer):  # type: ignore[no-untyped-def]
     """target + W_e e for one edge, into buffer [H, C]; edge_weight is [D, H, C]."""
     for h in range(buffer.shape[0]):
@@ -32,7 +32,7 @@ def edge_target(target_row, edge_attr, edge_weight, edge, buffer):  # type: igno
                 buffer[h, c] += a * edge_weight[f, h, c]
 
 
-@reordered()
+@leaf()
 def score(scoring, source, target, att, slope, zero):  # type: ignore[no-untyped-def]
     """One logit from one head's source and target vectors [C]."""
     total = zero
@@ -46,13 +46,13 @@ def score(scoring, source, target, att, slope, zero):  # type: ignore[no-untyped
     return total
 
 
-@reordered()
+@leaf()
 def add_scaled(factor, values, total):  # type: ignore[no-untyped-def]
     for c in range(values.shape[0]):
         total[c] += factor * values[c]
 
 
-@reordered()
+@leaf()
 def inner(a, b, zero):  # type: ignore[no-untyped-def]
     total = zero
     for c in range(a.shape[0]):
@@ -189,29 +189,34 @@ def backward_targets(  # type: ignore[no-untyped-def]
                 g = grad_score[k, h]
                 if g == 0.0:
                     continue
+                if edge_attr.shape[0] == 0:
+                    if scoring == GATV2:
+                        score_gradient(g, x[j, h], row[h], att[h], slope, grad_att[block, h], grad_target[i, h])
+                    else:
+                        add_scaled(g * dot_scale, x[j, h], grad_target[i, h])
+                    continue
+                for c in range(through.shape[0]):
+                    through[c] = zero
                 if scoring == GATV2:
                     score_gradient(g, x[j, h], row[h], att[h], slope, grad_att[block, h], through)
-                    add_scaled(one, through, grad_target[i, h])
                 else:
-                    g *= dot_scale
-                    add_scaled(g, x[j, h], grad_target[i, h])
-                    for c in range(through.shape[0]):
-                        through[c] = g * x[j, h, c]
+                    add_scaled(g * dot_scale, x[j, h], through)
+                add_scaled(one, through, grad_target[i, h])
                 for f in range(grad_edge_weight.shape[1]):
                     add_scaled(edge_attr[e, f], through, grad_edge_weight[block, f, h])
                 for f in range(grad_edge_attr.shape[1]):
                     grad_edge_attr[e, f] += inner(edge_weight[f, h], through, zero)
 
 
-@reordered()
+@leaf()
 def score_gradient(g, source, target, att, slope, grad_att, through):  # type: ignore[no-untyped-def]
-    """GATv2: adds to grad_att and writes the gradient of the pre-activation into ``through``."""
+    """GATv2: adds to grad_att and adds the gradient of the pre-activation to ``through``."""
     flat = g * slope
     for c in range(source.shape[0]):
         t = source[c] + target[c]
         f = g if t > 0 else flat
         grad_att[c] += f * t
-        through[c] = f * att[c]
+        through[c] += f * att[c]
 
 
 @reordered()
@@ -249,7 +254,7 @@ def backward_sources(  # type: ignore[no-untyped-def]
                     add_scaled(g * dot_scale, row[h], grad_x[j, h])
 
 
-@reordered()
+@leaf()
 def both(w, grad_out, g, source, target, att, slope, total):  # type: ignore[no-untyped-def]
     """Message and GATv2 key gradient of one edge and head in one loop."""
     flat = g * slope

@@ -15,7 +15,7 @@ from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ltga.errors import InputError
 from ltga.functional.graph import aggregate_edges, normalise_edges, score_edges
-from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, SparseFeatures, attend, project, sparse_form
+from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, SparseFeatures, attend, compact_form, counter_dropout, project
 from ltga.nn.adjacency import graph_of, pack_attention
 from ltga.nn.index import EntropicIndex, make_index, make_modifier
 
@@ -123,6 +123,7 @@ class LTGAConv(GATv2Conv):
             self.register_parameter("att_target", None)
         if scoring == "dot":
             self.att = None  # a dot product has no attention vector to learn
+        self.dropout_key: tuple[int, ...] | None = None  # if set, attention dropout depends on it alone
         self.register_load_state_dict_pre_hook(_keep_index_if_absent)
 
     def reset_parameters(self) -> None:
@@ -159,7 +160,7 @@ class LTGAConv(GATv2Conv):
         if size is not None and tuple(size) != (source.size(0), target.size(0)):
             raise InputError(f"size: is {tuple(size)}, but x has {source.size(0)} sources and {target.size(0)} targets")
         graph, attributes = self._graph(edge_index, edge_attr, source.size(0), target.size(0))
-        q, scale, shift = self._shape(source, target, graph)
+        q, scale, shift = self._shape(x, source, target, graph)
         keep = self._dropout_mask(source, graph.num_edges)
         if self._needs_messages():
             weights = self._plain_weights(source, target, graph, attributes, q, scale, shift)
@@ -196,7 +197,7 @@ class LTGAConv(GATv2Conv):
         """
         source, target, _ = self._embed(x)
         graph, attributes = self._graph(edge_index, edge_attr, source.size(0), target.size(0))
-        q, scale, shift = self._shape(source, target, graph)
+        q, scale, shift = self._shape(x, source, target, graph)
         if self._fused(source):
             _, weights, logits, _ = self._call_kernel(source, target, graph, attributes, q, scale, shift, None)
             back = graph.perm.long().argsort()
@@ -225,15 +226,19 @@ class LTGAConv(GATv2Conv):
         if isinstance(linear.weight, nn.UninitializedParameter):
             return linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
         weight, bias = linear.weight, linear.bias
-        if isinstance(x, SparseFeatures):
-            return project(x, weight, bias)  # type: ignore[arg-type]
-        if x.size(-1) != weight.size(-1):  # type: ignore[operator]
+        if not isinstance(x, SparseFeatures) and x.size(-1) != weight.size(-1):  # type: ignore[operator]
             raise InputError(f"x: has {x.size(-1)} features, the layer was built for {weight.size(-1)}")  # type: ignore[operator]
-        fused = self._fused(x) and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
-        if not fused or linear._forward_hooks or x.dtype != weight.dtype:
-            return linear(x)
-        sparse = sparse_form(x)
-        return project(x if sparse is None else sparse, weight, bias)  # type: ignore[arg-type]
+        if linear._forward_hooks or linear._forward_pre_hooks or not self._fused(x if isinstance(x, Tensor) else x.values):
+            return linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
+        return self._multiply(x, weight, bias)  # type: ignore[arg-type]
+
+    def _multiply(self, x: Tensor | SparseFeatures, weight: Tensor, bias: Tensor | None) -> Tensor:
+        if isinstance(x, SparseFeatures):
+            return project(x, weight, bias)
+        if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or x.dtype != weight.dtype:
+            return F.linear(x, weight, bias)
+        compact = compact_form(x)
+        return project(x if compact is None else compact, weight, bias)
 
     def _graph(
         self, edge_index: Any, edge_attr: Tensor | None, sources: int, targets: int
@@ -256,18 +261,37 @@ class LTGAConv(GATv2Conv):
         return graph, edge_attr
 
     def _shape(
-        self, source: Tensor, target: Tensor, graph: Neighbourhoods
+        self, x: Any, source: Tensor, target: Tensor, graph: Neighbourhoods
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The index and the logit scale and shift."""
-        q = self.index(source, target, graph.edge_index)
-        scale, shift = (None, None) if self.modifier is None else self.modifier(source, target, graph.edge_index)
-        return q, scale, shift
+        pair = x if isinstance(x, tuple | list) else (x, x)
+
+        def node_terms(attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
+            return self._head_mean(self.lin_r, pair[1], attending), self._head_mean(self.lin_l, pair[0], neighbour)
+
+        shortcut = node_terms if self._fused(source) else None
+        q = self.index(source, target, graph.edge_index, shortcut)
+        if self.modifier is None:
+            return q, None, None
+        return q, *self.modifier(source, target, graph.edge_index, shortcut)
+
+    def _head_mean(self, linear: nn.Module, x: Tensor | SparseFeatures, weight: Tensor) -> Tensor:
+        """``weight`` [K, C] times the projection of ``x`` averaged over heads, without that average.
+
+        Weights are averaged instead of embeddings: a thin product, and nothing [N, H, C] on the way back.
+        """
+        shape = (self.heads, self.out_channels)
+        average = weight @ linear.weight.view(*shape, -1).mean(0)  # type: ignore[operator]
+        bias = None if linear.bias is None else weight @ linear.bias.view(shape).mean(0)  # type: ignore[operator]
+        return self._multiply(x, average, bias)
 
     def _dropout_mask(self, like: Tensor, edges: int) -> Tensor | None:
         """0 or 1/(1-p) per edge and head, drawn exactly as ``F.dropout`` on the weights would."""
         if not self.training or self.dropout == 0.0:
             return None
         ones = torch.ones(edges, self.heads, dtype=like.dtype, device=like.device)
+        if self.dropout_key is not None:
+            return counter_dropout(ones, self.dropout, self.dropout_key)
         return F.dropout(ones, p=self.dropout, training=True)
 
     def _needs_messages(self) -> bool:
@@ -275,7 +299,7 @@ class LTGAConv(GATv2Conv):
         return bool(
             self.explain or self._message_forward_hooks or self._message_forward_pre_hooks
             or self._aggregate_forward_hooks or self._propagate_forward_hooks or self._edge_update_forward_hooks
-            or self._propagate_forward_pre_hooks or self._aggregate_forward_pre_hooks or self.aggr != "add"
+            or self._propagate_forward_pre_hooks or self._aggregate_forward_pre_hooks or self.aggr not in ("add", "sum")
         )  # fmt: skip
 
     def _fused(self, x: Tensor) -> bool:

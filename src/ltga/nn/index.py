@@ -6,7 +6,7 @@ layer is GATv2. The same modules serve as the alpha of entmax attention.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import torch
@@ -16,12 +16,22 @@ from ltga.errors import InputError
 
 Granularity = Literal["global", "layer", "head", "edge"]
 GATE_WIDTH = 8
+# (weights for the attending node [K, C], for the neighbour [K, C]) -> products with the endpoints'
+# embeddings averaged over heads, ([T, K], [S, K]).
+NodeTerms = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+Modifiers = tuple[Tensor | None, Tensor | None]
 
 
 class EntropicIndex(nn.Module):
-    """Turns a layer's endpoint embeddings into q, of shape ``[1, H]`` or ``[E, H]``."""
+    """Turns a layer's endpoint embeddings ``[S, H, C]``, ``[T, H, C]`` into q, ``[1, H]`` or ``[E, H]``.
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
+    ``node_terms`` is an optional shortcut a layer offers to those who want products with embeddings
+    averaged over heads; see :class:`EdgeMLP`.
+    """
+
+    def forward(
+        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+    ) -> Tensor:
         raise NotImplementedError
 
     def reset_parameters(self) -> None:
@@ -45,7 +55,9 @@ class FrozenIndex(EntropicIndex):
             raise InputError(f"index: a frozen q must lie in (-1, 4), got {value:g}")
         self.value = float(value)
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
+    def forward(
+        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+    ) -> Tensor:
         return torch.full((1, source.size(1)), self.value, dtype=source.dtype, device=source.device)
 
     def shannon_penalty(self) -> Tensor:
@@ -78,7 +90,9 @@ class LearnedIndex(EntropicIndex):
         """Current values, ``[1]`` or ``[H]``."""
         return bounded(self.raw, self.delta)
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
+    def forward(
+        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+    ) -> Tensor:
         if self.raw.numel() not in (1, source.size(1)):
             raise InputError(f"index: has {self.raw.numel()} values for a layer with {source.size(1)} heads")
         return self.q().expand(1, source.size(1))
@@ -118,10 +132,15 @@ class EdgeMLP(nn.Module):
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
+    def forward(
+        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+    ) -> Tensor:
         attending, neighbour = self.hidden.weight.split(self.channels, dim=1)
-        per_target = target.mean(1) @ attending.t() + self.hidden.bias  # [T, width]
-        per_source = source.mean(1) @ neighbour.t()  # [S, width]
+        if node_terms is None:
+            per_target, per_source = target.mean(1) @ attending.t(), source.mean(1) @ neighbour.t()
+        else:
+            per_target, per_source = node_terms(attending, neighbour)  # [T, width], [S, width]
+        per_target = per_target + self.hidden.bias
         hidden = per_target.index_select(0, edge_index[1]) + per_source.index_select(0, edge_index[0])
         return self.out(torch.relu(hidden))
 
@@ -142,8 +161,10 @@ class EdgeIndex(EntropicIndex):
     def reset_parameters(self) -> None:
         self.gate.reset_parameters()
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
-        q = bounded(self.gate(source, target, edge_index), self.delta)
+    def forward(
+        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+    ) -> Tensor:
+        q = bounded(self.gate(source, target, edge_index, node_terms), self.delta)
         if self.training and not torch.compiler.is_compiling():
             self._last = q
         return q
@@ -168,15 +189,19 @@ class EdgeBias(nn.Module):
     def reset_parameters(self) -> None:
         self.gate.reset_parameters()
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        return None, self.gate(source, target, edge_index)
+    def forward(
+        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+    ) -> Modifiers:
+        return None, self.gate(source, target, edge_index, node_terms)
 
 
 class EdgeScale(EdgeBias):
     """Capacity-matched control: logits times exp of the edge MLP (``[E, H]``), q left at 1."""
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        return torch.exp(self.gate(source, target, edge_index)), None
+    def forward(
+        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+    ) -> Modifiers:
+        return torch.exp(self.gate(source, target, edge_index, node_terms)), None
 
 
 class Temperature(nn.Module):
@@ -189,7 +214,9 @@ class Temperature(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.zeros_(self.raw)
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    def forward(
+        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+    ) -> Modifiers:
         return torch.exp(self.raw).unsqueeze(0), None
 
 

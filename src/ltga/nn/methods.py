@@ -1,0 +1,120 @@
+"""The catalogue of methods: what each name stands for, where it comes from and how it is built."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ltga.errors import InputError
+
+PAPER = "LTGA (this paper)"
+SOFTMAX: Mapping[str, Any] = {"index": 1.0, "normalizer": "softmax"}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of a results table.
+
+    Attributes:
+        name: what to type.
+        label: what tables print.
+        family: convolution, softmax, learned q, frozen q, entmax, control, dot product, heterophily.
+        about: what it is, in one line.
+        source: the paper it comes from.
+        network: which network builds it: ``"ltga"`` or the name of a baseline.
+        settings: what is special about it, as arguments of that network.
+        paired: the same method as settings of ``LTGA``, for a comparison with shared weights and dropout;
+            ``None`` if there is no such form.
+    """
+
+    name: str
+    label: str
+    family: str
+    about: str
+    source: str
+    network: str = "ltga"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    paired: Mapping[str, Any] | None = None
+
+
+def _learned(index: str, about: str) -> Method:
+    return Method(f"ltga-{index}", f"LTGA-{index.title()}", "learned q", about, PAPER, settings={"index": index})
+
+
+def _frozen(q: float) -> Method:
+    about = {1.0: "q-softmax held at q = 1: softmax"}.get(q, f"q-softmax held at q = {q:g}")
+    return Method(f"frozen-q{q:.1f}", f"q = {q:.1f} (frozen)", "frozen q", about, PAPER, settings={"index": q})
+
+
+def _entmax(name: str, label: str, alpha: float, about: str, source: str) -> Method:
+    return Method(name, label, "entmax", about, source, settings={"index": alpha, "normalizer": "entmax"})
+
+
+def _control(modifier: str, label: str, about: str) -> Method:
+    settings = {**SOFTMAX, "modifier": modifier}
+    return Method(f"gatv2-{modifier}", label, "control", about, PAPER, settings=settings)
+
+
+def _heterophily(name: str, label: str, about: str, source: str) -> Method:
+    return Method(name, label, "heterophily", about, source, network=name)
+
+
+_ALL = (
+    Method(
+        "gcn", "GCN", "convolution", "graph convolution, no attention", "Kipf and Welling, ICLR 2017", "gcn"
+    ),
+    Method(
+        "gat", "GAT", "softmax", "additive attention with softmax", "Velickovic et al., ICLR 2018", "gat",
+        paired={**SOFTMAX, "scoring": "gat", "share_weights": True},
+    ),
+    Method(
+        "gatv2", "GATv2", "softmax", "dynamic attention with softmax", "Brody et al., ICLR 2022", "gatv2",
+        paired=SOFTMAX,
+    ),
+    _learned("global", "one learned q for the whole network"),
+    _learned("layer", "one learned q per layer"),
+    _learned("head", "one learned q per head and layer"),
+    _learned("edge", "a learned q per edge and head, from a small gate on the endpoints"),
+    *(_frozen(q) for q in (0.5, 0.8, 1.0, 1.2, 1.5, 2.0)),
+    _entmax("entmax-1.2", "α-entmax, α = 1.2", 1.2, "entmax held at alpha = 1.2", "Correia et al., EMNLP 2019"),
+    _entmax("entmax-1.5", "α-entmax, α = 1.5", 1.5, "entmax held at alpha = 1.5", "Peters et al., ACL 2019"),
+    _entmax("sparsemax", "sparsemax", 2.0, "entmax at alpha = 2", "Martins and Astudillo, ICML 2016"),
+    _control("edge-bias", "GATv2 + edge bias", "softmax; the edge gate is added to the logits"),
+    _control("edge-scale", "GATv2 + edge scale", "softmax; the edge gate scales the logits"),
+    _control("temperature", "GATv2 + temperature", "softmax with a learned temperature per head"),
+    Method(
+        "dot-softmax", "Dot + softmax", "dot product", "scaled dot-product attention with softmax",
+        "Vaswani et al., NeurIPS 2017", settings={**SOFTMAX, "scoring": "dot"},
+    ),
+    Method(
+        "dot-ltga-head", "Dot + LTGA-Head", "dot product",
+        "scaled dot-product attention with one learned q per head", PAPER,
+        settings={"index": "head", "scoring": "dot"},
+    ),
+    _heterophily("h2gcn", "H2GCN", "ego and neighbours kept apart, two hops", "Zhu et al., NeurIPS 2020"),
+    _heterophily("gprgnn", "GPR-GNN", "an MLP and learned PageRank weights", "Chien et al., ICLR 2021"),
+    _heterophily("fagcn", "FAGCN", "signed, frequency-adaptive propagation", "Bo et al., AAAI 2021"),
+    _heterophily("linkx", "LINKX", "MLPs on adjacency and features", "Lim et al., NeurIPS 2021"),
+)  # fmt: skip
+
+METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}
+
+
+def find_method(name: str) -> Method:
+    """The catalogue entry called ``name``.
+
+    >>> find_method("LTGA_Head").about
+    'one learned q per head and layer'
+    >>> find_method("ltga-heads")
+    Traceback (most recent call last):
+    ...
+    ltga.errors.InputError: method: no method is called 'ltga-heads'; did you mean 'ltga-head'?
+    """
+    plain = str(name).strip().lower().replace("_", "-")
+    if plain in METHODS:
+        return METHODS[plain]
+    near = difflib.get_close_matches(plain, METHODS, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(METHODS)}"
+    raise InputError(f"method: no method is called {name!r}; {hint}")

@@ -1,0 +1,213 @@
+"""LTGA, the node-classification network: a stack of LTGAConv layers with dropout and ELU between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ltga.errors import InputError
+from ltga.kernels import SparseFeatures, sparse_form
+from ltga.nn.conv import Attention, LTGAConv
+from ltga.nn.index import EdgeIndex, EntropicIndex, FrozenIndex, LearnedIndex, index_parameters
+
+FEATURES, ATTENTION = 0, 1  # what a dropout stream acts on
+
+
+class LTGA(nn.Module):
+    r"""The paper's backbone around :class:`~ltga.nn.LTGAConv`.
+
+    Dropout before every layer and on the attention weights; hidden layers concatenate their heads
+    and are followed by ELU, the last layer averages its heads.
+
+    Args:
+        in_channels: width F of the node features.
+        num_classes: number of classes C.
+        hidden_channels: channels of each head in the hidden layers.
+        heads: number of heads in every layer.
+        num_layers: number of convolutions, at least 1.
+        dropout: probability of dropping a feature.
+        attention_dropout: probability of dropping an attention weight; ``dropout`` if left out.
+        index: who owns q: ``"global"`` (one value shared by all layers), ``"layer"``, ``"head"``,
+            ``"edge"``, or a number (frozen).
+        scoring, normalizer, modifier, delta, residual, share_weights, edge_dim, backend: as in
+            ``LTGAConv``.
+
+    Attributes:
+        dropout_key: ``None`` for torch's random numbers, drawn in the order of PyG's models; a tuple of
+            integers (say seed and epoch) for masks that depend on it, the layer and the position only,
+            whatever else draws random numbers.
+
+    Shapes:
+        ``x`` ``[N, F]`` (dense, or :class:`~ltga.kernels.SparseFeatures`), ``edge_index`` ``[2, E]``,
+        ``edge_attr`` ``[E, D]`` -> logits ``[N, C]``.
+
+    >>> model = LTGA(1433, 7, index="head")  # Cora
+    >>> sum(parameter.numel() for parameter in model.parameters())
+    1526975
+    >>> model(torch.randn(4, 1433), torch.tensor([[0, 1], [1, 2]])).shape
+    torch.Size([4, 7])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        *,
+        hidden_channels: int = 64,
+        heads: int = 8,
+        num_layers: int = 2,
+        dropout: float = 0.4,
+        attention_dropout: float | None = None,
+        index: str | float = "edge",
+        scoring: str = "gatv2",
+        normalizer: str = "q_softmax",
+        modifier: str | None = None,
+        delta: float = 1.0,
+        residual: bool = False,
+        share_weights: bool = False,
+        edge_dim: int | None = None,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        if num_layers < 1:
+            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        self.dropout = dropout
+        self.backend = backend
+        self.dropout_key: tuple[int, ...] | None = None
+        shared: dict[str, Any] = {
+            "heads": heads,
+            "dropout": dropout if attention_dropout is None else attention_dropout,
+            "index": LearnedIndex(None, delta) if index == "global" else index,
+            "scoring": scoring,
+            "normalizer": normalizer,
+            "modifier": modifier,
+            "delta": delta,
+            "residual": residual,
+            "share_weights": share_weights,
+            "edge_dim": edge_dim,
+            "backend": backend,
+        }
+        self.convs = nn.ModuleList()
+        for _ in range(num_layers - 1):
+            self.convs.append(LTGAConv(in_channels, hidden_channels, **shared))
+            in_channels = hidden_channels * heads
+        self.convs.append(LTGAConv(in_channels, num_classes, concat=False, **shared))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew and put the index back to q = 1."""
+        for conv in self.convs:
+            conv.reset_parameters()  # type: ignore[operator]
+
+    def hidden(self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None) -> Tensor:
+        """The representation ``[N, hidden_channels * heads]`` that the last layer reads (before dropout)."""
+        for layer in range(len(self.convs) - 1):
+            x = F.elu(self._apply_layer(layer, x, edge_index, edge_attr))
+        return x.to_dense() if isinstance(x, SparseFeatures) else x
+
+    def forward(
+        self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None
+    ) -> Tensor:
+        if len(self.convs) > 1:
+            x = self.hidden(x, edge_index, edge_attr)
+        return self._apply_layer(len(self.convs) - 1, x, edge_index, edge_attr)
+
+    @torch.no_grad()
+    def attend(
+        self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None
+    ) -> list[Attention]:
+        """What every layer does on every edge, without dropout.
+
+        >>> inside = LTGA(4, 2, heads=3).attend(torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]]))
+        >>> [layer.weights.shape for layer in inside]
+        [torch.Size([5, 3]), torch.Size([5, 3])]
+        """
+        training = self.training
+        self.eval()
+        try:
+            inside = []
+            for layer, conv in enumerate(self.convs):
+                inside.append(conv.attend(self._drop(x, layer), edge_index, edge_attr))  # type: ignore[operator]
+                if layer < len(self.convs) - 1:
+                    x = F.elu(self._apply_layer(layer, x, edge_index, edge_attr))
+            return inside
+        finally:
+            self.train(training)
+
+    def index_values(self) -> list[Tensor | None]:
+        """Every layer's q, ``[1]`` or ``[H]``; ``None`` where each edge has its own.
+
+        >>> LTGA(4, 2, heads=2, index="head").index_values()
+        [tensor([1., 1.]), tensor([1., 1.])]
+        """
+        values: list[Tensor | None] = []
+        for conv in self.convs:
+            index = conv.index
+            if isinstance(index, LearnedIndex):
+                values.append(index.q().detach())
+            elif isinstance(index, FrozenIndex):
+                values.append(torch.tensor([index.value]))
+            else:
+                values.append(None)
+        return values
+
+    def shannon_penalty(self) -> Tensor:
+        r"""Mean of :math:`(q-1)^2` over the learned index values, a shared one counted once.
+
+        With an edge gate the mean runs over the q of all edges in the last training pass.
+        """
+        indices: dict[int, EntropicIndex] = {}
+        for conv in self.convs:
+            if isinstance(conv.index, LearnedIndex | EdgeIndex):
+                indices[id(conv.index)] = conv.index
+        if not indices:
+            return torch.zeros(())
+        # All layers have the same number of heads and edges, so the mean of means is the mean.
+        return torch.stack([index.shannon_penalty() for index in indices.values()]).mean()
+
+    def index_parameters(self) -> Iterator[nn.Parameter]:
+        """The parameters that shape the attention, which the trainer treats apart."""
+        return index_parameters(self)
+
+    def _apply_layer(
+        self, layer: int, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None
+    ) -> Tensor:
+        conv: Any = self.convs[layer]
+        conv.dropout_key = None if self.dropout_key is None else (*self.dropout_key, layer, ATTENTION)
+        out: Tensor = conv(self._drop(x, layer), edge_index, edge_attr)
+        return out
+
+    def _drop(self, x: Tensor | SparseFeatures, layer: int) -> Tensor | SparseFeatures:
+        """Feature dropout; on sparse features it acts on the stored values."""
+        if self.training and self.dropout > 0:
+            if self.dropout_key is not None:
+                x = self._keyed_dropout(x, (*self.dropout_key, layer, FEATURES))
+            elif isinstance(x, SparseFeatures):
+                x = x.with_values(F.dropout(x.values, self.dropout))
+            else:
+                sparse = sparse_form(x) if layer == 0 and self.backend != "torch" else None
+                x = F.dropout(x, self.dropout) if sparse is None else _dense_dropout(x, sparse, self.dropout)
+        if isinstance(x, SparseFeatures) and self.backend == "torch":
+            return x.to_dense()
+        return x
+
+    def _keyed_dropout(
+        self, x: Tensor | SparseFeatures, key: tuple[int, ...]
+    ) -> Tensor | SparseFeatures:
+        from ltga.kernels import counter_dropout
+
+        if isinstance(x, SparseFeatures):
+            return x.with_values(counter_dropout(x.values, self.dropout, key))
+        return counter_dropout(x, self.dropout, key)
+
+
+def _dense_dropout(x: Tensor, sparse: SparseFeatures, p: float) -> SparseFeatures:
+    """``F.dropout(x, p)`` in sparse form, with the same random numbers: one per element, zeros included."""
+    if p == 1.0:
+        return sparse.with_values(F.dropout(sparse.values, p))
+    kept = torch.empty_like(x).bernoulli_(1 - p)
+    kept = kept[sparse.rows(), sparse.col.long()].div_(1 - p)
+    return sparse.with_values(sparse.values * kept)

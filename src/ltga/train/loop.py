@@ -1,0 +1,178 @@
+"""The training loop: one full-batch step and one evaluation per epoch, and the best epoch kept."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ltga.errors import InputError, TrainingError
+from ltga.kernels import SparseFeatures
+from ltga.nn.network import LTGA
+from ltga.train.optimizer import DecoupledAdam
+from ltga.train.protocol import Protocol
+from ltga.train.trajectory import IndexWatch, LayerIndex
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A graph with labels and one split, as the loop wants it.
+
+    Attributes:
+        x: ``[N, F]``, dense or sparse.
+        edge_index: ``[2, E]``; edge_attr ``[E, D]`` or ``None``.
+        y: ``[N]`` labels.
+        train, val, test: node numbers of the split.
+    """
+
+    x: Tensor | SparseFeatures
+    edge_index: Tensor
+    edge_attr: Tensor | None
+    y: Tensor
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+    def logits(self, model: nn.Module) -> Tensor:
+        out: Tensor = model(self.x, self.edge_index, self.edge_attr)
+        return out
+
+
+@dataclass(frozen=True)
+class EpochInfo:
+    """What is known after an epoch (counted from 1); ``q`` has an entry per layer."""
+
+    epoch: int
+    train_loss: float
+    val_loss: float
+    val_accuracy: float
+    best_epoch: int
+    q: list[LayerIndex]
+    index_gradient_norm: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training went; the model holds the weights of ``best_epoch``.
+
+    Attributes:
+        stopped: ``"patience"``, ``"epochs"`` or ``"interrupted"``.
+    """
+
+    history: list[EpochInfo]
+    best_epoch: int
+    stopped: str
+
+    @property
+    def interrupted(self) -> bool:
+        return self.stopped == "interrupted"
+
+
+Callback = Callable[[EpochInfo], Any]
+
+
+def train(
+    model: nn.Module, task: Task, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()
+) -> Outcome:
+    """Train ``model`` on ``task`` and leave it with the weights of its lowest validation loss.
+
+    Ctrl-C ends training early and keeps the best epoch so far. A loss that is no longer finite raises
+    :class:`~ltga.errors.TrainingError`.
+    """
+    if len(task.val) == 0:
+        raise InputError("split: has no validation nodes, and the best epoch is chosen by validation loss")
+    callbacks = tuple(callbacks)
+    optimizer = DecoupledAdam(model, protocol)
+    best = _Best(model)
+    history: list[EpochInfo] = []
+    stopped = "epochs"
+    with IndexWatch(model) as watch:
+        try:
+            for epoch in range(1, protocol.epochs + 1):
+                start = time.perf_counter()
+                if isinstance(model, LTGA) and protocol.init == "paired":
+                    model.dropout_key = (seed, epoch)
+                train_loss, gradient_norm = _step(model, task, protocol, optimizer, epoch)
+                val_loss, val_accuracy = _evaluate(model, task, epoch)
+                info = EpochInfo(
+                    epoch, train_loss, val_loss, val_accuracy, epoch if val_loss < best.loss else best.epoch,
+                    watch.read(), gradient_norm, time.perf_counter() - start,
+                )  # fmt: skip
+                history.append(info)
+                best.offer(val_loss, epoch)
+                for callback in callbacks:
+                    callback(info)
+                if epoch - best.epoch >= protocol.patience:
+                    stopped = "patience"
+                    break
+        except KeyboardInterrupt:
+            if best.epoch == 0:
+                raise
+            stopped = "interrupted"
+    best.restore()
+    model.eval()
+    return Outcome(history, best.epoch, stopped)
+
+
+def _step(
+    model: nn.Module, task: Task, protocol: Protocol, optimizer: DecoupledAdam, epoch: int
+) -> tuple[float, float]:
+    """One gradient step: the loss before it, and the norm of the gradient at the index."""
+    model.train()
+    optimizer.zero_grad()
+    loss = F.cross_entropy(task.logits(model)[task.train], task.y[task.train])
+    if protocol.prior > 0 and isinstance(model, LTGA):
+        loss = loss + protocol.prior * model.shannon_penalty()
+    value = loss.item()
+    if not math.isfinite(value):
+        raise TrainingError(
+            f"the training loss is {value} at epoch {epoch}; a lower learning rate may help: lr={protocol.lr / 10:g}"
+        )
+    loss.backward()
+    norm = optimizer.index_gradient_norm()
+    optimizer.step(epoch)
+    return value, norm
+
+
+@torch.no_grad()
+def _evaluate(model: nn.Module, task: Task, epoch: int) -> tuple[float, float]:
+    """Loss and accuracy on the validation nodes."""
+    model.eval()
+    logits, labels = task.logits(model)[task.val], task.y[task.val]
+    loss = F.cross_entropy(logits, labels).item()
+    if not math.isfinite(loss):
+        raise TrainingError(f"the validation loss is {loss} at epoch {epoch}; a lower learning rate may help")
+    return loss, (logits.argmax(1) == labels).double().mean().item()
+
+
+class _Best:
+    """A copy of the parameters at the lowest validation loss."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._live = {name: value for name, value in model.state_dict().items() if isinstance(value, Tensor)}
+        self._kept = {name: torch.empty_like(value) for name, value in self._live.items()}
+        self._copying = False
+        self.loss = math.inf
+        self.epoch = 0
+
+    def offer(self, loss: float, epoch: int) -> None:
+        if loss < self.loss:
+            self._copying = True
+            self.loss, self.epoch = loss, epoch
+            for name, value in self._live.items():
+                self._kept[name].copy_(value)
+            self._copying = False
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        if self._copying:  # interrupted halfway: the parameters themselves are still those of the best epoch
+            return
+        for name, value in self._live.items():
+            value.copy_(self._kept[name])

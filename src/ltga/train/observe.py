@@ -1,0 +1,117 @@
+"""What is measured on a trained model: test metrics, attention statistics and, for edge gates, covariates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.utils import degree, scatter
+
+from ltga.kernels import SparseFeatures
+from ltga.nn.attention_statistics import attention_statistics
+from ltga.nn.baselines import GAT
+from ltga.nn.conv import Attention
+from ltga.nn.index import EdgeIndex
+from ltga.nn.network import LTGA
+from ltga.train.loop import Task
+from ltga.train.metrics import classification_metrics
+
+Arrays = dict[str, np.ndarray]
+_CHUNK = 1 << 14  # edges whose endpoint features are held at once
+
+
+@torch.no_grad()
+def observe(model: nn.Module, task: Task) -> tuple[dict[str, Any], Arrays]:
+    """Everything a record says about the trained model: numbers for the JSON, arrays beside it."""
+    model.eval()
+    log_probs = task.logits(model).log_softmax(-1)
+    parts = {"train": task.train, "val": task.val, "test": task.test}
+    metrics = {
+        part: classification_metrics(log_probs[nodes], task.y[nodes]) for part, nodes in parts.items() if len(nodes)
+    }
+    numbers: dict[str, Any] = {
+        "metrics": metrics,
+        "predicted_share": {part: _shares(log_probs[nodes]) for part, nodes in parts.items() if len(nodes)},
+    }
+    arrays: Arrays = {"log_probs": log_probs.numpy()}
+    layers = attention_weights(model, task)
+    if layers is not None:
+        numbers["attention"] = [
+            {name: values.tolist() for name, values in attention_statistics(weights, edges[1], len(task.y)).items()}
+            for edges, weights in layers
+        ]
+    if isinstance(model, LTGA) and any(isinstance(conv.index, EdgeIndex) for conv in model.convs):
+        arrays.update(edge_covariates(model, task))
+    return numbers, arrays
+
+
+def attention_weights(model: nn.Module, task: Task) -> list[tuple[Tensor, Tensor]] | None:
+    """Per layer ``edge_index`` and weights ``[E, H]`` without dropout; ``None`` for other networks."""
+    if isinstance(model, LTGA):
+        inside = model.attend(task.x, task.edge_index, task.edge_attr)
+        return [(layer.edge_index, layer.weights) for layer in inside]
+    if not isinstance(model, GAT):
+        return None
+    assert isinstance(task.x, Tensor)
+    x, layers = task.x, []
+    for conv in model.convs:
+        x, attention = conv(x, task.edge_index, task.edge_attr, return_attention_weights=True)
+        x = F.elu(x)
+        layers.append(attention)
+    return layers
+
+
+def edge_covariates(model: LTGA, task: Task) -> Arrays:
+    """What a gate could have looked at, and what it did, for every edge (self-loops included).
+
+    ======================================  =====================================================
+    ``edge_index``                          ``[2, E]``, source and target
+    ``source_degree``, ``target_degree``    ``[E]``: incoming edges of the endpoints, self-loops aside
+    ``feature_cosine``                      ``[E]``: similarity of the endpoints' input features
+    ``embedding_cosine``                    ``[E]``: similarity of what the last layer reads
+    ``layer<k>_logit_magnitude``            ``[E, H]``: absolute attention logit
+    ``layer<k>_score_gap``                  ``[E, H]``: the neighbourhood's largest logit minus this one
+    ``layer<k>_q``, ``layer<k>_weight``     ``[E, H]``: index and attention weight
+    ======================================  =====================================================
+    """
+    layers = model.attend(task.x, task.edge_index, task.edge_attr)
+    edges, nodes = layers[0].edge_index, len(task.y)
+    source, target = task.edge_index
+    degrees = degree(target[source != target], nodes)
+    features = task.x.to_dense() if isinstance(task.x, SparseFeatures) else task.x
+    embedding = model.hidden(task.x, task.edge_index, task.edge_attr)
+    arrays = {
+        "edge_index": edges,
+        "source_degree": degrees[edges[0]],
+        "target_degree": degrees[edges[1]],
+        "feature_cosine": _cosine(features, edges),
+        "embedding_cosine": _cosine(embedding, edges),
+    }
+    for number, layer in enumerate(layers, start=1):
+        arrays |= {
+            f"layer{number}_logit_magnitude": layer.logits.abs(),
+            f"layer{number}_score_gap": _score_gap(layer, nodes),
+            f"layer{number}_q": layer.q,
+            f"layer{number}_weight": layer.weights,
+        }
+    return {name: values.contiguous().numpy() for name, values in arrays.items()}
+
+
+def _score_gap(layer: Attention, nodes: int) -> Tensor:
+    highest = scatter(layer.logits, layer.edge_index[1], dim_size=nodes, reduce="max")
+    return highest[layer.edge_index[1]] - layer.logits
+
+
+def _cosine(x: Tensor, edge_index: Tensor) -> Tensor:
+    x = F.normalize(x, dim=1)
+    parts = [(x[chunk[0]] * x[chunk[1]]).sum(1) for chunk in edge_index.split(_CHUNK, dim=1)]
+    return torch.cat(parts) if parts else x.new_zeros(0)
+
+
+def _shares(log_probs: Tensor) -> list[float]:
+    """How often each class is predicted."""
+    counts = log_probs.argmax(1).bincount(minlength=log_probs.size(1))
+    return (counts.double() / len(log_probs)).tolist()

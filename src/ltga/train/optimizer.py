@@ -1,0 +1,49 @@
+"""The decoupled optimiser: weights with decay from the start, index parameters without it after a warm-up."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from ltga.nn.index import index_parameters
+from ltga.train.protocol import Protocol
+
+
+class DecoupledAdam:
+    """Two Adams that never share a setting.
+
+    The weights step every epoch, with weight decay on biases too. The index parameters have their own
+    rate and no decay; during the first ``warmup`` epochs their gradients are thrown away, so that q
+    stays at exactly 1 and the second Adam's moments start with its first step.
+
+    >>> from ltga.nn.network import LTGA
+    >>> optimizer = DecoupledAdam(LTGA(4, 2, index="head"), Protocol())
+    >>> len(optimizer.index)
+    2
+    """
+
+    def __init__(self, model: nn.Module, protocol: Protocol) -> None:
+        self.warmup = protocol.warmup
+        self.index = list(index_parameters(model))
+        apart = {id(parameter) for parameter in self.index}
+        weights = [parameter for parameter in model.parameters() if id(parameter) not in apart]
+        self._weights = torch.optim.Adam(
+            weights, lr=protocol.lr, weight_decay=protocol.weight_decay, fused=True
+        )
+        self._index = torch.optim.Adam(self.index, lr=protocol.lr_index) if self.index else None
+
+    def zero_grad(self) -> None:
+        self._weights.zero_grad()
+        if self._index is not None:
+            self._index.zero_grad()
+
+    def index_gradient_norm(self) -> float:
+        """Euclidean norm of the gradient that reaches the index parameters, 0 if there are none."""
+        gradients = [parameter.grad for parameter in self.index if parameter.grad is not None]
+        return float(torch.stack([g.double().square().sum() for g in gradients]).sum().sqrt()) if gradients else 0.0
+
+    def step(self, epoch: int) -> None:
+        """Update after ``epoch`` (counted from 1)."""
+        self._weights.step()
+        if self._index is not None and epoch > self.warmup:
+            self._index.step()

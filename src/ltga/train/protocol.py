@@ -1,0 +1,84 @@
+"""The training protocol: one validated value whose defaults are the paper's headline protocol."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ltga.errors import InputError
+
+
+class Protocol(BaseModel):
+    """How a network is trained.
+
+    Args:
+        lr: learning rate of the weights.
+        weight_decay: on all weights, biases included; never on the index.
+        kappa: how much slower the index learns: its rate is ``lr / kappa``.
+        warmup: epochs during which q stays at exactly 1.
+        prior: weight lambda of the Shannon prior, the mean of (q - 1)^2.
+        delta: q stays in (1 - delta, 1 + delta).
+        dropout: on features and attention weights.
+        epochs: at most this many.
+        patience: stop after so many epochs without a new lowest validation loss.
+        hidden_channels, heads, num_layers, residual: the network.
+        init: ``"paper"``, the paper's random numbers, or ``"paired"``: all attention methods of a seed
+            share weights and dropout.
+        backend: ``"auto"``, ``"torch"`` or ``"numba"``.
+
+    >>> Protocol(lr=0.02, kappa=4).lr_index
+    0.005
+    >>> Protocol(weight_deca=0.1)
+    Traceback (most recent call last):
+    ...
+    ltga.errors.InputError: weight_deca: the protocol has no such setting; did you mean 'weight_decay'?
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    lr: float = Field(1e-2, gt=0)
+    weight_decay: float = Field(5e-4, ge=0)
+    kappa: float = Field(1.0, gt=0)
+    warmup: int = Field(20, ge=0)
+    prior: float = Field(0.0, ge=0)
+    delta: float = Field(1.0, gt=0, le=3)
+    dropout: float = Field(0.4, ge=0, lt=1)
+    epochs: int = Field(200, ge=1)
+    patience: int = Field(20, ge=1)
+    hidden_channels: int = Field(64, ge=1)
+    heads: int = Field(8, ge=1)
+    num_layers: int = Field(2, ge=1)
+    residual: bool = False
+    init: Literal["paper", "paired"] = "paper"
+    backend: Literal["auto", "torch", "numba"] = "auto"
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise InputError("; ".join(map(_explain, error.errors()))) from None
+
+    @property
+    def lr_index(self) -> float:
+        """Learning rate of the index parameters."""
+        return self.lr / self.kappa
+
+    def with_overrides(self, **changes: Any) -> Protocol:
+        """The same protocol with some settings changed.
+
+        >>> Protocol().with_overrides(warmup=0).warmup
+        0
+        """
+        return Protocol(**{**self.model_dump(), **changes})
+
+
+def _explain(error: Any) -> str:
+    key = str(error["loc"][0])
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(key, Protocol.model_fields, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(Protocol.model_fields)}"
+        return f"{key}: the protocol has no such setting; {hint}"
+    wanted = error["msg"][0].lower() + error["msg"][1:]
+    return f"{key}: {wanted}, got {error['input']!r}"

@@ -1,0 +1,121 @@
+"""The record of a run: a plain dictionary with its configuration, results and surroundings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import torch
+
+from ltga.train.loop import EpochInfo, Outcome
+
+SCHEMA = 1
+PACKAGES = ("ltga", "torch", "torch_geometric", "numpy", "scipy", "numba")
+VOLATILE = ("timing", "environment")  # what may differ between two executions of the same run
+
+Record = dict[str, Any]
+
+
+def configuration(
+    dataset: str, fingerprint: str, split: int, method: str, protocol: Mapping[str, Any], seed: int
+) -> dict[str, Any]:
+    """Everything that decides the outcome of a run."""
+    return {
+        "dataset": {"name": dataset, "fingerprint": fingerprint},
+        "split": split,
+        "method": method,
+        "protocol": dict(protocol),
+        "seed": seed,
+        "major_version": int(version("ltga").split(".")[0]),
+    }
+
+
+def run_id(config: Mapping[str, Any]) -> str:
+    """A sha256 of the configuration, the same on every machine.
+
+    >>> run_id({"b": 1, "a": 2}) == run_id({"a": 2, "b": 1})
+    True
+    """
+    canonical = json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def make_record(
+    config: Mapping[str, Any],
+    model: Mapping[str, Any],
+    outcome: Outcome,
+    observed: Mapping[str, Any],
+    timing: Mapping[str, Any],
+) -> Record:
+    """The record; numbers that are not finite become ``None``, as JSON has no word for them."""
+    record = {
+        "schema": SCHEMA,
+        "id": run_id(config),
+        "config": config,
+        "model": model,
+        "best_epoch": outcome.best_epoch,
+        "epochs": len(outcome.history),
+        "stopped": outcome.stopped,
+        "interrupted": outcome.interrupted,
+        **observed,
+        "trajectory": trajectory(outcome.history),
+        "timing": timing,
+        "environment": environment(),
+    }
+    return plain(record)  # type: ignore[no-any-return]
+
+
+def trajectory(history: list[EpochInfo]) -> dict[str, Any]:
+    """The epochs as columns; ``q`` has per layer the mean (and std over edges) per epoch and head."""
+    columns: dict[str, Any] = {
+        name: [getattr(info, name) for info in history]
+        for name in ("train_loss", "val_loss", "val_accuracy", "index_gradient_norm")
+    }
+    layers = range(len(history[0].q)) if history else range(0)
+    columns["q"] = [
+        {key: [info.q[layer][key] for info in history] for key in history[0].q[layer]} for layer in layers
+    ]
+    return columns
+
+
+def plain(value: Any) -> Any:
+    """``value`` as strict JSON can hold it.
+
+    >>> plain({"a": (1.5, float("nan"))})
+    {'a': [1.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
+
+
+def without_surroundings(record: Mapping[str, Any]) -> Record:
+    """The part of a record that is the same whenever the run is repeated on one machine."""
+    return {key: value for key, value in record.items() if key not in VOLATILE}
+
+
+def environment() -> dict[str, Any]:
+    """Package versions and the machine."""
+    versions: dict[str, str | None] = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = None
+    machine = {
+        "system": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+    }
+    return {"versions": versions, "machine": machine}
