@@ -40,12 +40,14 @@ class Method:
 
 
 def _learned(index: str, about: str) -> Method:
-    return Method(f"ltga-{index}", f"LTGA-{index.title()}", "learned q", about, PAPER, settings={"index": index})
+    name, label = f"ltga-{index}", f"LTGA-{index.title()}"
+    return Method(name, label, "learned q", about, PAPER, settings={"index": index})
 
 
 def _frozen(q: float) -> Method:
     about = {1.0: "q-softmax held at q = 1: softmax"}.get(q, f"q-softmax held at q = {q:g}")
-    return Method(f"frozen-q{q:.1f}", f"q = {q:.1f} (frozen)", "frozen q", about, PAPER, settings={"index": q})
+    name, label = f"frozen-q{q:.1f}", f"q = {q:.1f} (frozen)"
+    return Method(name, label, "frozen q", about, PAPER, settings={"index": q})
 
 
 def _entmax(name: str, label: str, alpha: float, about: str, source: str) -> Method:
@@ -78,8 +80,8 @@ _ALL = (
     _learned("head", "one learned q per head and layer"),
     _learned("edge", "a learned q per edge and head, from a small gate on the endpoints"),
     *(_frozen(q) for q in (0.5, 0.8, 1.0, 1.2, 1.5, 2.0)),
-    _entmax("entmax-1.2", "α-entmax, α = 1.2", 1.2, "entmax held at alpha = 1.2", "Correia et al., EMNLP 2019"),
-    _entmax("entmax-1.5", "α-entmax, α = 1.5", 1.5, "entmax held at alpha = 1.5", "Peters et al., ACL 2019"),
+    _entmax("entmax-1.2", "α-entmax, α = 1.2", 1.2, "entmax at alpha = 1.2", "Correia et al., EMNLP 2019"),
+    _entmax("entmax-1.5", "α-entmax, α = 1.5", 1.5, "entmax at alpha = 1.5", "Peters et al., ACL 2019"),
     _entmax("sparsemax", "sparsemax", 2.0, "entmax at alpha = 2", "Martins and Astudillo, ICML 2016"),
     _control("edge-bias", "GATv2 + edge bias", "softmax; the edge gate is added to the logits"),
     _control("edge-scale", "GATv2 + edge scale", "softmax; the edge gate scales the logits"),

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ltga.errors import InputError
-from ltga.kernels import SparseFeatures, sparse_form
+from ltga.kernels import SparseFeatures, compact_form, counter_dropout
 from ltga.nn.conv import Attention, LTGAConv
 from ltga.nn.index import EdgeIndex, EntropicIndex, FrozenIndex, LearnedIndex, index_parameters
 
@@ -108,9 +108,7 @@ class LTGA(nn.Module):
             x = F.elu(self._apply_layer(layer, x, edge_index, edge_attr))
         return x.to_dense() if isinstance(x, SparseFeatures) else x
 
-    def forward(
-        self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None) -> Tensor:
         if len(self.convs) > 1:
             x = self.hidden(x, edge_index, edge_attr)
         return self._apply_layer(len(self.convs) - 1, x, edge_index, edge_attr)
@@ -188,17 +186,16 @@ class LTGA(nn.Module):
             elif isinstance(x, SparseFeatures):
                 x = x.with_values(F.dropout(x.values, self.dropout))
             else:
-                sparse = sparse_form(x) if layer == 0 and self.backend != "torch" else None
-                x = F.dropout(x, self.dropout) if sparse is None else _dense_dropout(x, sparse, self.dropout)
+                compact = compact_form(x) if layer == 0 and self.backend != "torch" else None
+                if isinstance(compact, SparseFeatures):
+                    x = _dense_dropout(x, compact, self.dropout)
+                else:
+                    x = F.dropout(x, self.dropout)
         if isinstance(x, SparseFeatures) and self.backend == "torch":
             return x.to_dense()
         return x
 
-    def _keyed_dropout(
-        self, x: Tensor | SparseFeatures, key: tuple[int, ...]
-    ) -> Tensor | SparseFeatures:
-        from ltga.kernels import counter_dropout
-
+    def _keyed_dropout(self, x: Tensor | SparseFeatures, key: tuple[int, ...]) -> Tensor | SparseFeatures:
         if isinstance(x, SparseFeatures):
             return x.with_values(counter_dropout(x.values, self.dropout, key))
         return counter_dropout(x, self.dropout, key)

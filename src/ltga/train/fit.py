@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from ltga.data import Dataset, dataset_from_data, load_dataset
 from ltga.errors import InputError, RecordError
-from ltga.kernels import sparse_form
+from ltga.kernels import SparseFeatures, compact_form
 from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
 from ltga.nn.methods import find_method
@@ -174,9 +174,10 @@ def make_task(dataset: Dataset, split: int, model: nn.Module, protocol: Protocol
     if edge_attr is not None:
         edge_attr = edge_attr.to(data.x.dtype).view(data.edge_index.size(1), -1)
     # The paper's dropout draws a number for zeros too, so under its initialisation features stay dense.
-    sparse = sparse_form(data.x) if protocol.init == "paired" and isinstance(model, LTGA) else None
+    compact = compact_form(data.x) if protocol.init == "paired" and isinstance(model, LTGA) else None
+    x = compact if isinstance(compact, SparseFeatures) else data.x
     nodes = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
-    return Task(data.x if sparse is None else sparse, data.edge_index, edge_attr, data.y, *nodes)
+    return Task(x, data.edge_index, edge_attr, data.y, *nodes)
 
 
 def _shape(dataset: Dataset) -> dict[str, Any]:

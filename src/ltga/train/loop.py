@@ -133,7 +133,8 @@ def _step(
     value = loss.item()
     if not math.isfinite(value):
         raise TrainingError(
-            f"the training loss is {value} at epoch {epoch}; a lower learning rate may help: lr={protocol.lr / 10:g}"
+            f"the training loss is {value} at epoch {epoch}; a lower learning rate may help, "
+            f"for example lr={protocol.lr / 10:g}"
         )
     loss.backward()
     norm = optimizer.index_gradient_norm()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import nn
 
@@ -40,7 +42,7 @@ class DecoupledAdam:
     def index_gradient_norm(self) -> float:
         """Euclidean norm of the gradient that reaches the index parameters, 0 if there are none."""
         gradients = [parameter.grad for parameter in self.index if parameter.grad is not None]
-        return float(torch.stack([g.double().square().sum() for g in gradients]).sum().sqrt()) if gradients else 0.0
+        return math.sqrt(sum(float(gradient.double().square().sum()) for gradient in gradients))
 
     def step(self, epoch: int) -> None:
         """Update after ``epoch`` (counted from 1)."""

@@ -46,7 +46,8 @@ def read_record(path: str | Path) -> Record:
     if not isinstance(record, dict) or "config" not in record or "id" not in record:
         raise RecordError(f"{path}: not the record of a run")
     if record.get("schema") != SCHEMA:
-        raise RecordError(f"{path}: has schema {record.get('schema')}, this version reads {SCHEMA}; run it again")
+        found = record.get("schema")
+        raise RecordError(f"{path}: has schema {found}, this version reads {SCHEMA}; run it again")
     return record
 
 
