@@ -81,7 +81,11 @@ def test_solves_the_stated_optimisation_problem(alpha):
         return -float(t @ z + tsallis_entropy(t, alpha) / alpha)
 
     found = minimize(
-        objective, [0.25] * 4, bounds=[(0, 1)] * 4, constraints={"type": "eq", "fun": lambda p: sum(p) - 1}, tol=1e-12
+        objective,
+        [0.25] * 4,
+        bounds=[(0, 1)] * 4,
+        constraints={"type": "eq", "fun": lambda p: sum(p) - 1},
+        tol=1e-12,
     )
     assert torch.allclose(entmax(z, alpha), torch.tensor(found.x), atol=2e-4)
 

@@ -1,5 +1,7 @@
 """The q-softmax: regimes, gradients, ragged against dense, masked and extreme rows."""
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -65,7 +67,7 @@ def test_segments_equal_dense_rows():
     z, q = scores(), torch.tensor([0.5, 1.0, 2.2], dtype=torch.double)
     ragged = segment_q_softmax(z, q, index=INDEX, num_segments=5)
     for segment in range(5):
-        rows = INDEX == segment
+        rows = segment == INDEX
         assert torch.allclose(ragged[rows], q_softmax(z[rows], q, dim=0), rtol=1e-13)
     order = INDEX.argsort(stable=True)
     ptr = torch.tensor([0, 3, 3, 6, 6, 8])
@@ -78,7 +80,7 @@ def test_segment_lengths_zero_one_and_huge():
     z = torch.randn(int(sizes.sum()), 2, generator=torch.Generator().manual_seed(3))
     for q in (0.5, 1.0, 1.5):
         p = segment_q_softmax(z, q, ptr=ptr)
-        totals = torch.stack([p[a:b].sum(0) for a, b in zip(ptr[:-1], ptr[1:])])
+        totals = torch.stack([p[a:b].sum(0) for a, b in itertools.pairwise(ptr)])
         assert torch.allclose(totals, (sizes > 0).float().unsqueeze(1).expand(-1, 2), atol=1e-4)
 
 

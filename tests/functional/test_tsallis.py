@@ -13,7 +13,11 @@ from ltga import LTGAError
 from ltga.functional import exp_q, log_q, tsallis_entropy
 
 mpmath.mp.dps = 60
-OFFSETS = [0.0] + [s * 10.0**-e for e in range(12, 0, -1) for s in (1, -1)] + [-1.0, -0.7, -0.5, 0.25, 0.5, 0.9, 1.0, 1.3, 2.0]
+OFFSETS = (
+    [0.0]
+    + [s * 10.0**-e for e in range(12, 0, -1) for s in (1, -1)]
+    + [-1.0, -0.7, -0.5, 0.25, 0.5, 0.9, 1.0, 1.3, 2.0]
+)
 POINTS = np.concatenate([[0.0], -np.geomspace(1e-6, 80.0, 120)])
 
 

@@ -167,15 +167,6 @@ def test_flow_target_to_source(arguments, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_flow_target_to_source_bipartite(backend):
-    """x stays (sources, targets); the rows of edge_index change places."""
-    theirs, ours = pair((FEATURES, 4), 5, flow="target_to_source", add_self_loops=False, backend=backend)
-    x = (draw(7, FEATURES), draw(4, 4, seed=1))
-    edge_index = BIPARTITE.flip(0)
-    same(run(theirs, x, edge_index), run(ours, x, edge_index))
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
 @pytest.mark.parametrize("aggr", ["mean", "max"])
 def test_other_aggregations(aggr, flow, backend):
@@ -249,8 +240,8 @@ def test_every_form_of_adjacency_gives_the_first_output(add_self_loops, backend)
     forms["not contiguous"] = edge_index.t().contiguous().t()
     for name, form in forms.items():
         torch.testing.assert_close(ours(x, form), first, atol=1e-6, rtol=1e-5, msg=lambda m, n=name: f"{n}: {m}")
-    for name, form in adjacencies(edge_index, NODES, NODES).items():
-        torch.testing.assert_close(theirs(x, form), first, atol=1e-5, rtol=1e-5, msg=name)
+    for layout in ("coo", "csr"):  # GATv2Conv itself refuses CSC
+        torch.testing.assert_close(theirs(x, forms[layout]), first, atol=1e-5, rtol=1e-5, msg=layout)
 
 
 @pytest.mark.filterwarnings("ignore:Sparse")

@@ -27,7 +27,7 @@ def q_softmax(z: list[float], q: list[float]) -> list[float]:
 def entmax(z: list[float], alpha: list[float]) -> list[float]:
     """Bisection for the shift that makes the row sum to one; alpha may differ from element to element."""
     top = max(z)
-    low, high = -max(len(z), 2) ** 8.0, 0.0  # wide enough for alpha >= 0.1
+    low, high = -(max(len(z), 2) ** 8.0), 0.0  # wide enough for alpha >= 0.1
     for _ in range(200):
         middle = (low + high) / 2
         if sum(exp_q(value - top + middle, a) for value, a in zip(z, alpha)) > 1:

@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def zeros(share: float) -> dict[str, Any]:
     rounds: dict[str, list[float]] = {"dense": [], "zeros": [], "zeros-all-heads": []}
     for _ in range(6):
         for name, weights in (("dense", dense), ("zeros", sparse), ("zeros-all-heads", whole)):
-            rounds[name].append(_timed(lambda weights=weights: aggregate(weights, x, graph.ptr, graph.col)))
+            rounds[name].append(_timed(partial(aggregate, weights, x, graph.ptr, graph.col)))
     return {"seconds": rounds}
 
 
@@ -84,7 +85,7 @@ def scaling(edges: list[int]) -> dict[str, Any]:
         competing = layers(64, 16, 8, ("pyg-gatv2", "ltga-head") if count <= 1_000_000 else ("ltga-head",))
         seconds: dict[str, float] = {}
         for name, layer in competing.items():
-            rounds = [_timed(lambda layer=layer: step(layer, x, edge_index, None)) for _ in range(4)]
+            rounds = [_timed(partial(step, layer, x, edge_index, None)) for _ in range(4)]
             seconds[name] = min(rounds[1:])
         results[str(count)] = seconds
     return {"seconds": results}
@@ -107,7 +108,23 @@ def bandwidth() -> dict[str, Any]:
     gathered = min(_timed(lambda: source.view(nodes, -1).index_select(0, rows)) for _ in range(4))
     att, q = torch.randn(heads, channels), torch.ones(1, heads)
     out, weights, logits, raw = attend(
-        source, other, att, None, None, None, None, None, q, None, None, *graph.structure, 1, 1, 0.2, 1.0, False
+        source,
+        other,
+        att,
+        None,
+        None,
+        None,
+        None,
+        None,
+        q,
+        None,
+        None,
+        *graph.structure,
+        1,
+        1,
+        0.2,
+        1.0,
+        False,
     )
     forward = min(
         _timed(

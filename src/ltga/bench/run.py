@@ -71,7 +71,12 @@ def machine() -> dict[str, Any]:
     """What the numbers were measured on."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-    return {"cpu": model, "threads": torch.get_num_threads(), "torch": torch.__version__, "python": platform.python_version()}
+    return {
+        "cpu": model,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
 
 
 def ratio(entry: dict[str, Any], mode: str, slow: str, quick: str) -> float:
@@ -141,7 +146,10 @@ def plot_scaling(results: dict[str, Any], path: Path) -> None:
 
     seconds = results["scaling"]["seconds"]
     figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
-    styles = {"pyg-gatv2": ("PyG GATv2Conv", "#D55E00", "s"), "ltga-head": ("LTGAConv, head q", "#0072B2", "o")}
+    styles = {
+        "pyg-gatv2": ("PyG GATv2Conv", "#D55E00", "s"),
+        "ltga-head": ("LTGAConv, head q", "#0072B2", "o"),
+    }
     for name, (label, colour, marker) in styles.items():
         points = [(int(edges), values[name]) for edges, values in seconds.items() if name in values]
         axes.loglog(*zip(*points), marker=marker, color=colour, label=label)

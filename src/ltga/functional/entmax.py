@@ -177,14 +177,14 @@ def _newton(x: Tensor, d: Tensor, rows: Rows, low: Tensor, row_d: Tensor, count:
     for iteration in range(1, MAX_ITERATIONS + 1):
         p, excess = _row_sum(x, d, rows, nu)
         if bool((excess.abs() <= tolerance).all()):
-            break
+            return p, iteration
         high = torch.where(excess > 0, nu, high)
         low = torch.where(excess > 0, low, nu)
         slope = rows.sum(torch.where(p > 0, p / (1 + d * (x + nu)), torch.zeros_like(p)))
         step = torch.exp(excess) / slope.clamp(min=torch.finfo(x.dtype).tiny) * -_log_alpha(-excess, row_d)
         proposal = nu - step
         nu = torch.where((proposal >= low) & (proposal <= high), proposal, (low + high) / 2)
-    return p, iteration
+    return p, MAX_ITERATIONS
 
 
 def _chandrupatla(x: Tensor, d: Tensor, rows: Rows, low: Tensor, count: Tensor) -> tuple[Tensor, int]:
@@ -202,7 +202,7 @@ def _chandrupatla(x: Tensor, d: Tensor, rows: Rows, low: Tensor, count: Tensor) 
         slope = rows.sum(torch.where(p > 0, p / (1 + d * (x + nu)), torch.zeros_like(p)))
         done = done | (f.abs() <= 4 * eps * (count + slope * nu.abs())) | (margin >= 0.5)
         if not torch.compiler.is_compiling() and bool(done.all()):
-            break
+            return p, iteration
         same = (f > 0) == (fa > 0)
         c, fc = torch.where(same, a, b), torch.where(same, fa, fb)
         b, fb = torch.where(same, b, a), torch.where(same, fb, fa)
@@ -213,7 +213,7 @@ def _chandrupatla(x: Tensor, d: Tensor, rows: Rows, low: Tensor, count: Tensor) 
             fa, fc - fa
         ) * _quotient(fb, fc - fb)
         t = torch.where(trust, inverse_quadratic, torch.full_like(t, 0.5))
-    return p, iteration
+    return p, MAX_ITERATIONS
 
 
 def _quotient(numerator: Tensor, denominator: Tensor) -> Tensor:

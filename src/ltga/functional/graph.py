@@ -5,7 +5,6 @@ These are the definitions; :mod:`ltga.kernels` computes the same without edges x
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -37,6 +36,7 @@ def score_edges(
         att, att_target: ``[H, C]`` vectors a and b.
         edge: projected edge features ``[E, H, C]``.
 
+    >>> import torch
     >>> x = torch.ones(2, 1, 4)
     >>> score_edges(x, x, torch.tensor([[0], [1]]), "dot", torch.zeros(1, 4))
     tensor([[2.]])
@@ -56,6 +56,7 @@ def score_edges(
 def normalise_edges(logits: Tensor, q: Index, target: Tensor, num_targets: int, normalizer: str) -> Tensor:
     """Weights ``[E, H]`` that sum to one over each target's incoming edges.
 
+    >>> import torch
     >>> normalise_edges(torch.zeros(2, 1), 1.0, torch.tensor([0, 0]), 1, "softmax").flatten()
     tensor([0.5000, 0.5000])
     """
@@ -71,6 +72,7 @@ def normalise_edges(logits: Tensor, q: Index, target: Tensor, num_targets: int, 
 def aggregate_edges(weights: Tensor, source: Tensor, edge_index: Tensor, num_targets: int) -> Tensor:
     """Weighted sums of source features over incoming edges, ``[T, H, C]``.
 
+    >>> import torch
     >>> aggregate_edges(torch.ones(1, 1), torch.ones(2, 1, 3), torch.tensor([[1], [0]]), 2).shape
     torch.Size([2, 1, 3])
     """

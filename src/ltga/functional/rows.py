@@ -59,9 +59,7 @@ class RaggedRows:
     count: int
 
     @classmethod
-    def make(
-        cls, values: Tensor, index: Tensor | None, ptr: Tensor | None, num_segments: int | None
-    ) -> RaggedRows:
+    def make(cls, values: Tensor, index: Tensor | None, ptr: Tensor | None, num_segments: int | None) -> RaggedRows:
         """Validate ``index`` or ``ptr`` (exactly one) against ``values`` of shape [E] or [E, H]."""
         if values.dim() not in (1, 2):
             raise InputError(f"z: expected shape [E] or [E, H], got {list(values.shape)}")

@@ -89,7 +89,7 @@ def curvature(x: Tensor, d: Tensor) -> Tensor:
     Near u = 0 the two terms cancel, so there g is evaluated through s = u/(2+u), where
     :math:`g = -\tfrac12 (1-s)^2 (1/(1+s) + s\,(1/3 + s^2/5 + \dots))` is a sum without cancellation.
     """
-    u = d * x
+    u = (d * x).clamp(max=torch.finfo(x.dtype).max)
     near = (u > -0.5) & (u < 1.0)
     s = torch.where(near, u, torch.zeros_like(u))
     s = s / (2 + s)

@@ -131,7 +131,13 @@ def attend_backward(
     grad_q = np.zeros((edges if len(q) > 1 else count, heads) if need_q else (0, 0))
     grad_shift = zeros(edges, heads, needed=need_shift)
     csr = (ptr.numpy(), col.numpy(), perm.numpy())
-    features_of = (_numpy(x, 3, x), _numpy(target, 3, x), _numpy(att, 2, x), _numpy(edge_attr, 2, x), _numpy(edge_weight, 3, x))
+    features_of = (
+        _numpy(x, 3, x),
+        _numpy(target, 3, x),
+        _numpy(att, 2, x),
+        _numpy(edge_attr, 2, x),
+        _numpy(edge_weight, 3, x),
+    )
     upstream = _numpy(grad_out, 3, x)
     sweep = (
         *csr, *features_of, _numpy(scale, 2, x), _numpy(q, 2, x), _numpy(keep, 2, x),
@@ -185,9 +191,7 @@ def _setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
     x, target, att, edge_attr, edge_weight, given, scale, shift, q, keep, bias, *rest = inputs
     structure, (ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale, ctx.average) = rest[:6], rest[6:]
     _, weights, logits, raw = output
-    ctx.save_for_backward(
-        x, target, att, edge_attr, edge_weight, scale, q, keep, *structure, raw, logits, weights
-    )
+    ctx.save_for_backward(x, target, att, edge_attr, edge_weight, scale, q, keep, *structure, raw, logits, weights)
     ctx.set_materialize_grads(False)
     ctx.present = [value is not None for value in (target, att, edge_attr, edge_weight, given, scale, shift, bias)]
 
@@ -298,7 +302,9 @@ def _check(
     }
     for name, (value, _) in optional.items():
         if value is not None and name in expected and tuple(value.shape) not in expected[name]:
-            raise InputError(f"{name}: expected shape {' or '.join(map(str, expected[name]))}, got {tuple(value.shape)}")
+            raise InputError(
+                f"{name}: expected shape {' or '.join(map(str, expected[name]))}, got {tuple(value.shape)}"
+            )
     if tuple(q.shape) not in ((1, heads), (edges, heads)):
         raise InputError(f"q: expected shape (1, {heads}) or ({edges}, {heads}), got {tuple(q.shape)}")
     if scoring == SCORINGS["given"]:
@@ -313,4 +319,6 @@ def _check(
         if edge_attr.dim() != 2 or len(edge_attr) != edges:
             raise InputError(f"edge_attr: expected [{edges}, D], got {list(edge_attr.shape)}")
         if tuple(edge_weight.shape) != (edge_attr.size(1), heads, channels):
-            raise InputError(f"edge_weight: expected [{edge_attr.size(1)}, {heads}, {channels}], got {list(edge_weight.shape)}")
+            raise InputError(
+                f"edge_weight: expected [{edge_attr.size(1)}, {heads}, {channels}], got {list(edge_weight.shape)}"
+            )

@@ -66,5 +66,3 @@ def pooled_bytes() -> int:
     """How much memory the pool holds, in use or idle."""
     with _lock:
         return sum(array.nbytes for array in _pool)
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -56,8 +56,8 @@ class Neighbourhoods:
 
     def to(self, device: torch.device | str) -> Neighbourhoods:
         """The same structure on another device."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Neighbourhoods(**{n: v.to(device) if isinstance(v, Tensor) else v for n, v in values.items()})
+        moved = (array.to(device) for array in self.structure)
+        return Neighbourhoods(self.edge_index.to(device), self.num_sources, self.num_targets, *moved)
 
 
 def check_edge_index(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
@@ -116,7 +116,6 @@ def neighbourhoods(edge_index: Tensor, num_sources: int, num_targets: int, self_
     The cache is keyed by the tensor object; an in-place change is noticed through its version, and
     an entry disappears with its tensor.
     """
-    check_edge_index(edge_index, 0, 0) if not isinstance(edge_index, Tensor) else None
     if edge_index.is_inference():  # no version counter, so changes could not be noticed
         return _fresh(edge_index, num_sources, num_targets, self_loops)
     key = (id(edge_index), num_sources, num_targets, self_loops)

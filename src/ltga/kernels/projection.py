@@ -215,7 +215,14 @@ def project_sparse(
         raise InputError("x: not a valid sparse feature matrix for this layer; use SparseFeatures.from_dense")
     out = buffers.empty((len(ptr) - 1, weight.size(0)), weight.dtype)
     start = (bias if bias is not None else weight.new_zeros(weight.size(0))).detach().numpy()
-    inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), weight.detach().t().contiguous().numpy(), start, out.numpy())
+    inputs = (
+        ptr.numpy(),
+        col.numpy(),
+        values.detach().numpy(),
+        weight.detach().t().contiguous().numpy(),
+        start,
+        out.numpy(),
+    )
     run_blocks(row_blocks(ptr.numpy()), lambda _, first, last: multiply_rows(first, last, *inputs))
     return out
 
@@ -233,7 +240,14 @@ def project_sparse_backward(grad: Tensor, values: Tensor, tptr: Tensor, trow: Te
     if check_sparse(tptr.numpy(), trow.numpy(), len(grad), len(values)) or len(tpos) != len(values):
         raise InputError("x: not a valid sparse feature matrix for this layer; use SparseFeatures.from_dense")
     out = buffers.empty((len(tptr) - 1, grad.size(1)), grad.dtype)
-    inputs = (tptr.numpy(), trow.numpy(), tpos.numpy(), values.detach().numpy(), grad.contiguous().numpy(), out.numpy())
+    inputs = (
+        tptr.numpy(),
+        trow.numpy(),
+        tpos.numpy(),
+        values.detach().numpy(),
+        grad.contiguous().numpy(),
+        out.numpy(),
+    )
     run_blocks(row_blocks(tptr.numpy()), lambda _, first, last: gather_rows(first, last, *inputs))
     return out.t().contiguous()
 

@@ -51,7 +51,7 @@ def check_sparse(ptr, col, columns, stored):  # type: ignore[no-untyped-def]
     for n in range(len(ptr) - 1):
         if ptr[n + 1] < ptr[n]:
             return True
+    outside = False
     for k in range(stored):
-        if col[k] < 0 or col[k] >= columns:
-            return True
-    return False
+        outside |= col[k] < 0 or col[k] >= columns
+    return outside

@@ -246,7 +246,16 @@ def backward_sources(  # type: ignore[no-untyped-def]
                     w *= share * (keep[perm[k], h] if keep.shape[0] > 0 else one)
                 g = grad_score[k, h] if scoring != GIVEN else zero
                 if scoring == GATV2 and g != 0.0:
-                    both(w, grad_out[i, h if grad_out.shape[1] > 1 else 0], g, x[j, h], row[h], att[h], slope, grad_x[j, h])
+                    both(
+                        w,
+                        grad_out[i, h if grad_out.shape[1] > 1 else 0],
+                        g,
+                        x[j, h],
+                        row[h],
+                        att[h],
+                        slope,
+                        grad_x[j, h],
+                    )
                     continue
                 if w != 0.0:
                     add_scaled(w, grad_out[i, h if grad_out.shape[1] > 1 else 0], grad_x[j, h])

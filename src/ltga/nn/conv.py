@@ -14,9 +14,10 @@ from torch_geometric.nn.inits import glorot
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ltga.errors import InputError
-from ltga.functional.graph import aggregate_edges, normalise_edges, score_edges
-from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, SparseFeatures, attend, compact_form, counter_dropout, project
+from ltga.functional.graph import aggregate_edges
+from ltga.kernels import NORMALIZERS, Neighbourhoods, SparseFeatures, compact_form, counter_dropout, project
 from ltga.nn.adjacency import graph_of, pack_attention
+from ltga.nn.edge_step import EdgeStep
 from ltga.nn.index import EntropicIndex, make_index, make_modifier
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -76,6 +77,8 @@ class LTGAConv(GATv2Conv):
     torch.Size([3, 16])
     """
 
+    att: nn.Parameter | None  # type: ignore[assignment]
+
     def __init__(
         self,
         in_channels: int | tuple[int, int],
@@ -122,7 +125,7 @@ class LTGAConv(GATv2Conv):
         else:
             self.register_parameter("att_target", None)
         if scoring == "dot":
-            self.att = None  # a dot product has no attention vector to learn
+            self.register_parameter("att", None)  # a dot product has no attention vector to learn
         self.dropout_key: tuple[int, ...] | None = None  # if set, attention dropout depends on it alone
         self.register_load_state_dict_pre_hook(_keep_index_if_absent)
 
@@ -131,7 +134,10 @@ class LTGAConv(GATv2Conv):
         if self.__dict__.get("_modules", {}).get("index") is None:  # called by GATv2Conv's constructor
             super().reset_parameters()
             return
-        att, self.att = self.att, self.att if self.att is not None else nn.Parameter(torch.empty(1, self.heads, 1))
+        att, self.att = (
+            self.att,
+            self.att if self.att is not None else nn.Parameter(torch.empty(1, self.heads, 1)),
+        )
         super().reset_parameters()
         self.att = att
         glorot(self.att_target)
@@ -156,38 +162,28 @@ class LTGAConv(GATv2Conv):
             return_attention_weights: if true, also return ``(edge_index, weights)`` as ``GATv2Conv`` does.
             size: (sources, targets), checked against ``x`` if given.
         """
-        source, target, residual = self._embed(x)
-        if size is not None and tuple(size) != (source.size(0), target.size(0)):
-            raise InputError(f"size: is {tuple(size)}, but x has {source.size(0)} sources and {target.size(0)} targets")
-        graph, attributes = self._graph(edge_index, edge_attr, source.size(0), target.size(0))
-        q, scale, shift = self._shape(x, source, target, graph)
-        keep = self._dropout_mask(source, graph.num_edges)
-        if self._needs_messages():
-            weights = self._plain_weights(source, target, graph, attributes, q, scale, shift)
-            weights = weights if keep is None else weights * keep
-            # propagate_type: (x: PairTensor, alpha: Tensor)
-            out = self.propagate(self._oriented(graph.edge_index), x=(source, target), alpha=weights)
-            out = self._finish(out)
-        elif self._fused(source):
-            out, csr_weights = self._fused_forward(source, target, graph, attributes, q, scale, shift, keep)
-            weights = None
+        step, residual = self._prepare(x, edge_index, edge_attr, size)
+        keep = self._dropout_mask(step.source, step.graph.num_edges)
+        weights = None
+        if self._fused(step.source) and not self._needs_messages():
+            out, csr_weights = step.fused(keep)
             if return_attention_weights:
-                weights = csr_weights[graph.perm.long().argsort()]
+                weights = step.in_callers_order(csr_weights)
                 weights = weights if keep is None else weights * keep
         else:
-            weights = self._plain_weights(source, target, graph, attributes, q, scale, shift)
+            _, weights = step.plain()
             weights = weights if keep is None else weights * keep
-            out = self._finish(aggregate_edges(weights, source, graph.edge_index, graph.num_targets))
+            out = self._aggregate(step, weights)
         if residual is not None:
             out = out + residual
         if return_attention_weights:
             assert weights is not None
-            return pack_attention(edge_index, self._oriented(graph.edge_index), weights, out)
+            return pack_attention(edge_index, self._oriented(step.graph.edge_index), weights, out)
         return out
 
     @torch.no_grad()
     def attend(
-        self, x: Tensor | tuple[Tensor, Tensor], edge_index: Any, edge_attr: Tensor | None = None
+        self, x: Tensor | tuple[Tensor, Tensor] | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None
     ) -> Attention:
         """Look inside: logits, q and weights of every edge, without dropout or gradients.
 
@@ -195,42 +191,59 @@ class LTGAConv(GATv2Conv):
         >>> inside.weights.shape
         torch.Size([5, 1])
         """
-        source, target, _ = self._embed(x)
-        graph, attributes = self._graph(edge_index, edge_attr, source.size(0), target.size(0))
-        q, scale, shift = self._shape(x, source, target, graph)
-        if self._fused(source):
-            _, weights, logits, _ = self._call_kernel(source, target, graph, attributes, q, scale, shift, None)
-            back = graph.perm.long().argsort()
-            logits, weights = logits[back], weights[back]
-        else:
-            logits = self._logits(source, target, graph, attributes, scale, shift)
-            weights = normalise_edges(logits, q, graph.edge_index[1], graph.num_targets, self.normalizer)
-        return Attention(self._oriented(graph.edge_index), logits, q.expand_as(logits), weights)
+        step, _ = self._prepare(x, edge_index, edge_attr, None)
+        logits, weights = step.fused_logits_and_weights() if self._fused(step.source) else step.plain()
+        return Attention(self._oriented(step.graph.edge_index), logits, step.q.expand_as(logits), weights)
 
-    def _embed(self, x: Any) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Projected sources and targets ``[*, H, C]`` and the residual term."""
+    def _prepare(
+        self, x: Any, edge_index: Any, edge_attr: Tensor | None, size: tuple[int, int] | None
+    ) -> tuple[EdgeStep, Tensor | None]:
+        """Everything attention needs, and the residual term."""
         pair = x if isinstance(x, tuple | list) else (x, x)
         if len(pair) != 2 or pair[0] is None or pair[1] is None:
             raise InputError("x: expected a tensor or a pair (source features, target features), neither None")
         for features in pair:
-            if isinstance(features, Tensor) and features.dim() != 2:
-                raise InputError(f"x: expected shape [N, F], got {list(features.shape)}")
-        source = self._project(self.lin_l, pair[0])
-        shared = self.share_weights and pair[0] is pair[1]
-        target = source if shared else self._project(self.lin_r, pair[1])
-        residual = None if self.res is None else self._project(self.res, pair[1])
+            if not isinstance(features, SparseFeatures) and (not isinstance(features, Tensor) or features.dim() != 2):
+                found = list(features.shape) if isinstance(features, Tensor) else type(features).__name__
+                raise InputError(f"x: expected a tensor of shape [N, F], got {found}")
         shape = (-1, self.heads, self.out_channels)
-        return source.view(shape), target.view(shape), residual
+        source = self._project(self.lin_l, pair[0]).view(shape)
+        shared = self.share_weights and pair[0] is pair[1]
+        target = source if shared else self._project(self.lin_r, pair[1]).view(shape)
+        residual = None if self.res is None else self._project(self.res, pair[1])
+        sizes = (source.size(0), target.size(0))
+        if size is not None and tuple(size) != sizes:
+            raise InputError(f"size: is {tuple(size)}, but x has {sizes[0]} sources and {sizes[1]} targets")
+        graph, attributes = self._graph(edge_index, edge_attr, *sizes)
+
+        def node_terms(attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
+            return self._head_mean(self.lin_r, pair[1], attending), self._head_mean(self.lin_l, pair[0], neighbour)
+
+        shortcut = node_terms if self._fused(source) else None
+        q = self.index(source, target, graph.edge_index, shortcut)
+        scale = shift = None
+        if self.modifier is not None:
+            scale, shift = self.modifier(source, target, graph.edge_index, shortcut)
+        return EdgeStep(self, source, target, graph, attributes, q, scale, shift), residual
 
     def _project(self, linear: nn.Module, x: Tensor | SparseFeatures) -> Tensor:
-        if isinstance(linear.weight, nn.UninitializedParameter):
+        lazy = isinstance(linear.weight, nn.UninitializedParameter)
+        values = x.values if isinstance(x, SparseFeatures) else x
+        if lazy or linear._forward_hooks or linear._forward_pre_hooks or not self._fused(values):
             return linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
-        weight, bias = linear.weight, linear.bias
-        if not isinstance(x, SparseFeatures) and x.size(-1) != weight.size(-1):  # type: ignore[operator]
-            raise InputError(f"x: has {x.size(-1)} features, the layer was built for {weight.size(-1)}")  # type: ignore[operator]
-        if linear._forward_hooks or linear._forward_pre_hooks or not self._fused(x if isinstance(x, Tensor) else x.values):
-            return linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
-        return self._multiply(x, weight, bias)  # type: ignore[arg-type]
+        if x.size(1) != linear.weight.size(1):  # type: ignore[operator]
+            raise InputError(f"x: has {x.size(1)} features, the layer was built for {linear.weight.size(1)}")  # type: ignore[operator]
+        return self._multiply(x, linear.weight, linear.bias)  # type: ignore[arg-type]
+
+    def _head_mean(self, linear: nn.Module, x: Tensor | SparseFeatures, weight: Tensor) -> Tensor:
+        """``weight`` [K, C] times the projection of ``x`` averaged over heads, without that average.
+
+        Weights are averaged instead of embeddings: a thin product, and nothing [N, H, C] on the way back.
+        """
+        shape = (self.heads, self.out_channels)
+        average = weight @ linear.weight.view(*shape, -1).mean(0)  # type: ignore[operator]
+        bias = None if linear.bias is None else weight @ linear.bias.view(shape).mean(0)  # type: ignore[operator]
+        return self._multiply(x, average, bias)
 
     def _multiply(self, x: Tensor | SparseFeatures, weight: Tensor, bias: Tensor | None) -> Tensor:
         if isinstance(x, SparseFeatures):
@@ -255,35 +268,8 @@ class LTGAConv(GATv2Conv):
             raise InputError(f"edge_attr: expected [{plain.size(1)}, {self.edge_dim}], got {list(edge_attr.shape)}")
         if self.add_self_loops:
             kept, edge_attr = remove_self_loops(plain, edge_attr)
-            _, edge_attr = add_self_loops(
-                kept, edge_attr, fill_value=self.fill_value, num_nodes=min(sources, targets)
-            )
+            _, edge_attr = add_self_loops(kept, edge_attr, fill_value=self.fill_value, num_nodes=min(sources, targets))
         return graph, edge_attr
-
-    def _shape(
-        self, x: Any, source: Tensor, target: Tensor, graph: Neighbourhoods
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The index and the logit scale and shift."""
-        pair = x if isinstance(x, tuple | list) else (x, x)
-
-        def node_terms(attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
-            return self._head_mean(self.lin_r, pair[1], attending), self._head_mean(self.lin_l, pair[0], neighbour)
-
-        shortcut = node_terms if self._fused(source) else None
-        q = self.index(source, target, graph.edge_index, shortcut)
-        if self.modifier is None:
-            return q, None, None
-        return q, *self.modifier(source, target, graph.edge_index, shortcut)
-
-    def _head_mean(self, linear: nn.Module, x: Tensor | SparseFeatures, weight: Tensor) -> Tensor:
-        """``weight`` [K, C] times the projection of ``x`` averaged over heads, without that average.
-
-        Weights are averaged instead of embeddings: a thin product, and nothing [N, H, C] on the way back.
-        """
-        shape = (self.heads, self.out_channels)
-        average = weight @ linear.weight.view(*shape, -1).mean(0)  # type: ignore[operator]
-        bias = None if linear.bias is None else weight @ linear.bias.view(shape).mean(0)  # type: ignore[operator]
-        return self._multiply(x, average, bias)
 
     def _dropout_mask(self, like: Tensor, edges: int) -> Tensor | None:
         """0 or 1/(1-p) per edge and head, drawn exactly as ``F.dropout`` on the weights would."""
@@ -310,69 +296,13 @@ class LTGAConv(GATv2Conv):
             raise InputError(f"backend: 'numba' needs numba and CPU tensors, got {x.device}; use backend='auto'")
         return able
 
-    def _fused_forward(
-        self, source: Tensor, target: Tensor, graph: Neighbourhoods, attributes: Tensor | None,
-        q: Tensor, scale: Tensor | None, shift: Tensor | None, keep: Tensor | None,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        out, weights, _, _ = self._call_kernel(source, target, graph, attributes, q, scale, shift, keep)
-        return out.flatten(1).to(source.dtype), weights.to(source.dtype)
-
-    def _call_kernel(
-        self, source: Tensor, target: Tensor, graph: Neighbourhoods, attributes: Tensor | None,
-        q: Tensor, scale: Tensor | None, shift: Tensor | None, keep: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-        wide = torch.promote_types(source.dtype, torch.float32)
-
-        def cast(value: Tensor | None) -> Tensor | None:
-            return None if value is None else value.to(wide)
-
-        given = edge_weight = None
-        if self.scoring == "gat":
-            given = self._gat_logits(source, target, graph.edge_index, attributes)
-        elif attributes is not None:
-            edge_weight = self.lin_edge.weight.t().reshape(self.edge_dim, self.heads, self.out_channels)
-        scored = given is None
-        att = self.att[0] if self.att is not None else source.new_zeros(self.heads, self.out_channels)
-        bias = None if self.bias is None else self.bias.view(-1, self.out_channels)
-        return attend(
-            cast(source), cast(target) if scored else None, cast(att) if scored else None,
-            cast(attributes) if scored else None, cast(edge_weight), cast(given), cast(scale), cast(shift),
-            cast(q), cast(keep), cast(bias), *graph.structure,
-            SCORINGS["given" if self.scoring == "gat" else self.scoring], NORMALIZERS[self.normalizer],
-            self.negative_slope, self.out_channels**-0.5, not self.concat,
-        )  # fmt: skip
-
-    def _gat_logits(self, source: Tensor, target: Tensor, edge_index: Tensor, attributes: Tensor | None) -> Tensor:
-        """GAT's additive logits need only one number per node and head."""
-        logits = (source * self.att).sum(-1).index_select(0, edge_index[0])
-        logits = logits + (target * self.att_target).sum(-1).index_select(0, edge_index[1])
-        if attributes is not None:
-            weight = self.lin_edge.weight.view(self.heads, self.out_channels, self.edge_dim)
-            logits = logits + attributes @ torch.einsum("hcd,hc->dh", weight, self.att[0])
-        return F.leaky_relu(logits, self.negative_slope)
-
-    def _logits(
-        self, source: Tensor, target: Tensor, graph: Neighbourhoods, attributes: Tensor | None,
-        scale: Tensor | None, shift: Tensor | None,
-    ) -> Tensor:  # fmt: skip
-        edge = None
-        if attributes is not None:
-            edge = self.lin_edge(attributes).view(-1, self.heads, self.out_channels)
-        logits = score_edges(
-            source, target, graph.edge_index, self.scoring, self.att, self.negative_slope, edge, self.att_target
-        )
-        logits = logits if scale is None else logits * scale
-        return logits if shift is None else logits + shift
-
-    def _plain_weights(
-        self, source: Tensor, target: Tensor, graph: Neighbourhoods, attributes: Tensor | None,
-        q: Tensor, scale: Tensor | None, shift: Tensor | None,
-    ) -> Tensor:  # fmt: skip
-        logits = self._logits(source, target, graph, attributes, scale, shift)
-        return normalise_edges(logits, q, graph.edge_index[1], graph.num_targets, self.normalizer)
-
-    def _finish(self, out: Tensor) -> Tensor:
-        """[T, H, C] to the output shape, with bias."""
+    def _aggregate(self, step: EdgeStep, weights: Tensor) -> Tensor:
+        """Weighted sums in plain torch, through PyG's messages where somebody looks at them."""
+        if self._needs_messages():
+            # propagate_type: (x: PairTensor, alpha: Tensor)
+            out = self.propagate(self._oriented(step.graph.edge_index), x=(step.source, step.target), alpha=weights)
+        else:
+            out = aggregate_edges(weights, step.source, step.graph.edge_index, step.graph.num_targets)
         out = out.flatten(1) if self.concat else out.mean(dim=1)
         return out if self.bias is None else out + self.bias
 
@@ -388,7 +318,14 @@ class LTGAConv(GATv2Conv):
 
 
 def _keep_index_if_absent(
-    module: nn.Module, state: dict, prefix: str, metadata: Any, strict: bool, missing: list, unexpected: list, errors: list
+    module: nn.Module,
+    state: dict,
+    prefix: str,
+    metadata: Any,
+    strict: bool,
+    missing: list,
+    unexpected: list,
+    errors: list,
 ) -> None:
     """Let a ``GATv2Conv`` checkpoint load: what it does not know stays at its start, q = 1."""
     own = module.state_dict()

@@ -232,9 +232,7 @@ def make_index(index: str | float | EntropicIndex, channels: int, heads: int, de
         return LearnedIndex(heads, delta)
     if index == "edge":
         return EdgeIndex(channels, heads, delta)
-    raise InputError(
-        f"index: expected 'global', 'layer', 'head', 'edge', a number or an index module, got {index!r}"
-    )
+    raise InputError(f"index: expected 'global', 'layer', 'head', 'edge', a number or an index module, got {index!r}")
 
 
 def make_modifier(modifier: str | None, channels: int, heads: int) -> nn.Module | None:

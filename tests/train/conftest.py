@@ -1,0 +1,54 @@
+"""Small graphs, the real ones, and the independent reference run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ltga.data import Dataset, csbm, load_dataset
+
+TESTS = Path(__file__).resolve().parents[1]
+QUICK = {"hidden_channels": 4, "heads": 2}
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    """Runs are compared to the digit, so the order of sums must not depend on the machine's load."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def small() -> Dataset:
+    return csbm(num_nodes=120, seed=3)
+
+
+@pytest.fixture(scope="session")
+def texas() -> Dataset:
+    folder = Path(os.environ.get("LTGA_DATA") or TESTS.parents[1] / "shared" / "data")
+    if not (folder / "texas.npz").exists():
+        pytest.skip(f"no datasets in {folder}; set LTGA_DATA")
+    return load_dataset("texas", folder)
+
+
+@pytest.fixture(scope="session")
+def paper_run() -> Callable[..., tuple[float, int, int]]:
+    spec = importlib.util.spec_from_file_location("paper_run", TESTS / "oracles" / "paper_run.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.paper_run  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def quick() -> dict[str, Any]:
+    """A network small enough for tests."""
+    return dict(QUICK)
