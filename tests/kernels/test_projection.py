@@ -193,3 +193,13 @@ def test_the_sparse_product_is_bitwise_reproducible():
     finally:
         torch.set_num_threads(threads)
     assert all(torch.equal(a, b) for other in seen[1:] for a, b in zip(seen[0], other))
+
+
+def test_a_form_made_in_inference_mode_serves_training_afterwards():
+    x = bag_of_words(0.02)
+    edge_index = torch.randint(0, 300, (2, 900), generator=torch.Generator().manual_seed(0))
+    conv = LTGAConv(400, 4, heads=3).double()
+    with torch.inference_mode():
+        project(compact_form(x), conv.lin_l.weight, None)
+    conv(x, edge_index).sum().backward()
+    assert conv.lin_l.weight.grad is not None

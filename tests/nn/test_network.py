@@ -168,7 +168,8 @@ def test_gat_in_its_paired_form_is_gat() -> None:
     """Shared projection, additive scores, softmax: PyG's GATConv gives the same numbers."""
     from torch_geometric.nn import GATConv
 
-    conv = build_model("gat", 6, 3, init="paired", hidden_channels=4, heads=2).eval().convs[0]
+    model = build_model("gat", 6, 3, init="paired", hidden_channels=4, heads=2).eval()
+    conv = initialize(model, 1, "paired").convs[0]
     theirs = GATConv(6, 4, heads=2)
     with torch.no_grad():
         theirs.lin.weight.copy_(conv.lin_l.weight)

@@ -35,8 +35,6 @@ def test_bad_settings_are_named(settings: dict, message: str) -> None:
     assert message in str(error.value)
     with pytest.raises(LTGAError):
         Protocol().with_overrides(**settings)
-    with pytest.raises(LTGAError):
-        Protocol.model_validate(settings)
 
 
 def test_it_is_a_value() -> None:

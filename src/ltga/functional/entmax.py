@@ -15,7 +15,7 @@ from torch import Tensor
 from ltga.errors import InputError
 from ltga.functional.rows import DenseRows, RaggedRows, Rows
 from ltga.functional.softmax import _scores
-from ltga.functional.tsallis import Index, _exp_q_value, curvature, index_minus_one
+from ltga.functional.tsallis import Index, _exp_q_value, curvature, index_minus_one, reduce_to
 
 MAX_ITERATIONS = 40
 
@@ -91,7 +91,7 @@ def bridge_scale(z: Tensor, alpha: Index, dim: int = -1) -> Tensor:
     return torch.exp(-d * torch.log(p_max.to(d.dtype))).to(z.dtype)
 
 
-def _entmax(z: Tensor, alpha: Index, rows: Rows) -> Tensor:
+def _entmax(z: Tensor, alpha: Index, rows: DenseRows | RaggedRows) -> Tensor:
     d = index_minus_one(alpha, z, "alpha")
     if not torch.compiler.is_compiling() and bool((d <= -1).any()):
         raise InputError(f"alpha: must be positive, got {float(d.min()) + 1:g}")
@@ -104,8 +104,11 @@ class _Entmax(torch.autograd.Function):
     """Forward by root finding, backward by the implicit function theorem; only p is kept."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, d: Tensor, rows: Rows) -> Tensor:
-        p = entmax_value(z.double(), d.double(), rows)
+    def forward(ctx: Any, z: Tensor, d: Tensor, rows: DenseRows | RaggedRows) -> Tensor:
+        if isinstance(rows, DenseRows):
+            p = _dense_entmax(z.double(), d.double(), rows.dim)
+        else:
+            p = _ragged_entmax(z.double(), d.double(), rows.index, rows.count)
         ctx.save_for_backward(p, d)
         ctx.rows = rows
         return p.to(z.dtype)
@@ -125,8 +128,25 @@ class _Entmax(torch.autograd.Function):
         if ctx.needs_input_grad[1]:
             argument = _log_alpha(log_p, wide)  # x + nu, recovered from p alone
             slope = torch.where(support, p * curvature(argument, wide), zero)
-            gd = (slack * slope).sum_to_size(d.shape).to(d.dtype)
+            gd = reduce_to(slack * slope, d.shape).to(d.dtype)
         return gz, gd, None
+
+
+# Opaque to torch.compile: the root finder stops when it is done, which a captured graph cannot.
+@torch.library.custom_op("ltga::dense_entmax", mutates_args=())
+def _dense_entmax(z: Tensor, d: Tensor, dim: int) -> Tensor:
+    return entmax_value(z, d, DenseRows(dim))
+
+
+@torch.library.custom_op("ltga::ragged_entmax", mutates_args=())
+def _ragged_entmax(z: Tensor, d: Tensor, index: Tensor, count: int) -> Tensor:
+    return entmax_value(z, d, RaggedRows(index, count))
+
+
+@_dense_entmax.register_fake
+@_ragged_entmax.register_fake
+def _(z, *_):  # type: ignore[no-untyped-def]
+    return torch.empty_like(z)
 
 
 def entmax_value(z: Tensor, d: Tensor, rows: Rows) -> Tensor:
@@ -134,7 +154,7 @@ def entmax_value(z: Tensor, d: Tensor, rows: Rows) -> Tensor:
     top = rows.max(z)
     top = torch.where(top == -torch.inf, torch.zeros_like(top), top)
     x = z - top
-    exact = None if torch.compiler.is_compiling() or d.numel() != 1 else round(float(d), 15)
+    exact = round(float(d), 15) if d.numel() == 1 else None
     if exact == 1.0:
         p = _sparsemax_exact(x, rows)
     elif exact == 0.5:
@@ -160,7 +180,7 @@ def solve(x: Tensor, d: Tensor, rows: Rows) -> tuple[Tensor, int]:
     d = d.expand_as(x)
     low = _log_alpha(-torch.log(count), -rows.max(-d))  # the smallest alpha has the widest bracket
     steepest = rows.max(d)
-    if not torch.compiler.is_compiling() and bool((steepest <= 1).all()):
+    if bool((steepest <= 1).all()):
         return _newton(x, d, rows, low, steepest, count)
     return _chandrupatla(x, d, rows, low, count)
 
@@ -201,7 +221,7 @@ def _chandrupatla(x: Tensor, d: Tensor, rows: Rows, low: Tensor, count: Tensor) 
         # Where the slope is steep, rounding nu alone moves the sum: no trial can do better than that.
         slope = rows.sum(torch.where(p > 0, p / (1 + d * (x + nu)), torch.zeros_like(p)))
         done = done | (f.abs() <= 4 * eps * (count + slope * nu.abs())) | (margin >= 0.5)
-        if not torch.compiler.is_compiling() and bool(done.all()):
+        if bool(done.all()):
             return p, iteration
         same = (f > 0) == (fa > 0)
         c, fc = torch.where(same, a, b), torch.where(same, fa, fb)

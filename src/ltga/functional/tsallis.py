@@ -83,6 +83,21 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
+def reduce_to(grad: Tensor, shape: torch.Size) -> Tensor:
+    """Undo broadcasting: sum ``grad`` to ``shape`` (``sum_to_size`` would guard on sizes torch.compile cannot know)."""
+    grad = grad.sum(tuple(range(grad.dim() - len(shape)))) if grad.dim() > len(shape) else grad
+    stretched = tuple(k for k, size in enumerate(shape) if _is_one(size))
+    return grad.sum(stretched, keepdim=True) if stretched else grad
+
+
+def _is_one(size: int) -> bool:
+    if torch.compiler.is_compiling():
+        from torch.fx.experimental.symbolic_shapes import guard_or_false
+
+        return guard_or_false(size == 1)
+    return size == 1
+
+
 def curvature(x: Tensor, d: Tensor) -> Tensor:
     r"""``d log(exp_q(x)) / dq`` = :math:`x^2 g(u)`, :math:`g(u) = (u/(1+u)-\log(1+u))/u^2`, inside the support.
 
@@ -134,9 +149,9 @@ class _ExpQ(torch.autograd.Function):
         safe_y = torch.where(alive, y, torch.zeros_like(y))
         gx = gd = None
         if ctx.needs_input_grad[0]:
-            gx = (grad_wide * (safe_y / (1 + d * safe_x)).clamp(max=biggest)).sum_to_size(x.shape).to(x.dtype)
+            gx = reduce_to(grad_wide * (safe_y / (1 + d * safe_x)).clamp(max=biggest), x.shape).to(x.dtype)
         if ctx.needs_input_grad[1]:
-            gd = (grad_wide * safe_y * curvature(safe_x, d)).sum_to_size(d.shape)
+            gd = reduce_to(grad_wide * safe_y * curvature(safe_x, d), d.shape)
         return gx, gd
 
 
@@ -177,7 +192,7 @@ class _LogQ(torch.autograd.Function):
         t = d * log_x
         gx = gd = None
         if ctx.needs_input_grad[0]:
-            gx = (grad.to(d.dtype) * torch.exp((d - 1) * log_x)).sum_to_size(x.shape).to(x.dtype)
+            gx = reduce_to(grad.to(d.dtype) * torch.exp((d - 1) * log_x), x.shape).to(x.dtype)
         if ctx.needs_input_grad[1]:
             near = t.abs() < 0.5
             small = torch.where(near, t, torch.zeros_like(t))
@@ -186,7 +201,7 @@ class _LogQ(torch.autograd.Function):
                 series = series * small + (n - 1) / _factorial(n)
             far = torch.where(near, torch.ones_like(t), t)
             by_difference = (far * torch.exp(far) - torch.expm1(far)) / (far * far)
-            gd = (grad.to(d.dtype) * log_x * log_x * torch.where(near, series, by_difference)).sum_to_size(d.shape)
+            gd = reduce_to(grad.to(d.dtype) * log_x * log_x * torch.where(near, series, by_difference), d.shape)
         return gx, gd
 
 

@@ -186,7 +186,8 @@ class LTGA(nn.Module):
             elif isinstance(x, SparseFeatures):
                 x = x.with_values(F.dropout(x.values, self.dropout))
             else:
-                compact = compact_form(x) if layer == 0 and self.backend != "torch" else None
+                constant = layer == 0 and self.backend != "torch" and not torch.compiler.is_compiling()
+                compact = compact_form(x) if constant else None
                 if isinstance(compact, SparseFeatures):
                     x = _dense_dropout(x, compact, self.dropout)
                 else:
