@@ -10,8 +10,16 @@ import ltga
 SOURCE = Path(ltga.__file__).parent
 # What each layer may import besides itself. Higher layers may use everything below them.
 ORDER = [
-    {"errors"}, {"functional"}, {"kernels"}, {"nn"}, {"train"}, {"suite"}, {"stats", "analysis", "bench"}, {"report"}, {"cli"},
-]  # fmt: skip
+    {"errors"},
+    {"functional"},
+    {"kernels"},
+    {"nn"},
+    {"train"},
+    {"suite"},
+    {"stats", "analysis", "bench"},
+    {"report"},
+    {"cli"},
+]
 RANK = {layer: rank for rank, layers in enumerate(ORDER) for layer in layers}
 ABOVE_DATA = {layer for layer, rank in RANK.items() if rank >= RANK["train"]}
 

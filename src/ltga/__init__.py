@@ -1,6 +1,47 @@
 """LTGA: graph attention whose normalisation learns how sparse to be."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ltga.errors import LTGAError
 
+if TYPE_CHECKING:
+    from ltga.data import Dataset, load_dataset
+    from ltga.nn import LTGA, LTGAConv, build_model
+    from ltga.train import Protocol, Run, fit, load_run
+
 __version__ = "0.1.0"
-__all__ = ["LTGAError", "__version__"]
+__all__ = [
+    "LTGA",
+    "Dataset",
+    "LTGAConv",
+    "LTGAError",
+    "Protocol",
+    "Run",
+    "__version__",
+    "build_model",
+    "fit",
+    "load_dataset",
+    "load_run",
+]
+
+_HOME = {
+    "Dataset": "ltga.data",
+    "load_dataset": "ltga.data",
+    "LTGA": "ltga.nn",
+    "LTGAConv": "ltga.nn",
+    "build_model": "ltga.nn",
+    "Protocol": "ltga.train",
+    "Run": "ltga.train",
+    "fit": "ltga.train",
+    "load_run": "ltga.train",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used, so that ``import ltga`` is instant."""
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'ltga' has no attribute {name!r}")

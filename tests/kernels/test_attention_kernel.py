@@ -52,7 +52,13 @@ def operands(nb, heads=3, channels=5, dtype=torch.float64, per_edge=True, edge_f
 def call(leaf, nb, scoring="gatv2", normalizer="q_softmax", average=False):
     leaf = {**leaf, "bias": leaf["bias"][:1] if average and leaf["bias"] is not None else leaf["bias"]}
     return attend(
-        *leaf.values(), *nb.structure, SCORINGS[scoring], NORMALIZERS[normalizer], 0.2, leaf["x"].size(2) ** -0.5, average
+        *leaf.values(),
+        *nb.structure,
+        SCORINGS[scoring],
+        NORMALIZERS[normalizer],
+        0.2,
+        leaf["x"].size(2) ** -0.5,
+        average,
     )
 
 
@@ -150,7 +156,7 @@ def test_after_fork(threads):
     # Forking with live OpenMP threads is torch's own problem, so the child stays away from torch's matmul.
     threads(2)
     nb = neighbourhoods(random_graph(), 2000, 2000, True)
-    leaf = {name: value for name, value in operands(nb, dtype=torch.float32).items()}
+    leaf = operands(nb, dtype=torch.float32)
     wanted = call(leaf, nb)[0].numpy().tobytes()
     child = os.fork()
     if child == 0:
@@ -237,7 +243,9 @@ def test_opcheck_the_small_operators():
         torch.ops.ltga.aggregate.default, (weights, x, nb.ptr, nb.col), test_utils=("test_schema", "test_faketensor")
     )
     torch.library.opcheck(
-        torch.ops.ltga.sorted_structure.default, (edge_index, 4, 4, False), test_utils=("test_schema", "test_faketensor")
+        torch.ops.ltga.sorted_structure.default,
+        (edge_index, 4, 4, False),
+        test_utils=("test_schema", "test_faketensor"),
     )
 
 

@@ -35,15 +35,16 @@ def test_memory_is_reused_once_free():
 def test_memory_in_use_is_not_handed_out(keep):
     tensor = buffers.empty(LARGE, torch.float32)
     tensor.fill_(7.0)
-    held = {
-        "view": lambda: tensor.view(-1),
-        "numpy": lambda: tensor.numpy(),
-        "slice": lambda: tensor[3:5],
-        "detach": lambda: tensor.detach(),
-        "storage": lambda: tensor.untyped_storage(),
-        "graph": lambda: torch.ones((), requires_grad=True) * tensor,
-        "transposed numpy": lambda: tensor.t().numpy()[5:9],
-    }[keep]()
+    ways = {
+        "view": lambda t: t.view(-1),
+        "numpy": lambda t: t.numpy(),
+        "slice": lambda t: t[3:5],
+        "detach": lambda t: t.detach(),
+        "storage": lambda t: t.untyped_storage(),
+        "graph": lambda t: torch.ones((), requires_grad=True) * t,
+        "transposed numpy": lambda t: t.t().numpy()[5:9],
+    }
+    held = ways[keep](tensor)
     del tensor
     gc.collect()
     others = [buffers.empty(LARGE, torch.float32) for _ in range(3)]
@@ -61,7 +62,12 @@ def test_memory_in_use_is_not_handed_out(keep):
 
 
 def test_shapes_dtypes_and_sizes():
-    for shape, dtype in [((3,), torch.float32), (LARGE, torch.float64), ((0, 5), torch.float32), ((700, 20, 30), torch.float32)]:
+    for shape, dtype in [
+        ((3,), torch.float32),
+        (LARGE, torch.float64),
+        ((0, 5), torch.float32),
+        ((700, 20, 30), torch.float32),
+    ]:
         tensor = buffers.empty(shape, dtype)
         assert tensor.shape == shape
         assert tensor.dtype == dtype

@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 import torch
 
-WRONG_DTYPES = [torch.float16, torch.float32, torch.float64, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool, torch.complex64]  # fmt: skip
+WRONG_DTYPES = [
+    torch.float16, torch.float32, torch.float64, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool,
+    torch.complex64,
+]  # fmt: skip
 BAD_NUMBERS = [-1, -2, 5, 6, 7, 100, 10**6, 2**31 - 1, 2**31, 2**40, -(2**31), -(2**40), 2**62]
 
 
@@ -136,7 +139,10 @@ def fuzz_layer(fuzzer, rounds):
             out = conv(x, given, attr)
             out.sum().backward()
 
-        shapes = [list(v.shape) if isinstance(v, torch.Tensor) and not v.is_sparse else type(v).__name__ for v in (x, given, attr)]
+        shapes = [
+            list(v.shape) if isinstance(v, torch.Tensor) and not v.is_sparse else type(v).__name__
+            for v in (x, given, attr)
+        ]
         fuzzer.attempt(f"layer {number} {what} {conv.backend} {conv.scoring} {shapes}", run, LTGAError)
 
 
@@ -176,9 +182,7 @@ def fuzz_attend(fuzzer, rounds):
             out = torch.ops.ltga.attend(*floats, *structure, *settings)
             (out[0].sum() + out[1].sum()).backward()
 
-        shapes = [list(floats[p].shape) if p < 11 and floats[p] is not None else None for p in changed]
-        label = f"attend {number} changed {changed} {shapes} settings {settings} bias {list(floats[10].shape) if floats[10] is not None else None} x {floats[0] is not None and list(floats[0].shape)}"
-        fuzzer.attempt(label, run, Exception)
+        fuzzer.attempt(f"attend {number} changed {changed} settings {settings} heads {heads}", run, Exception)
 
 
 def fuzz_attend_backward(fuzzer, rounds):
@@ -230,7 +234,7 @@ def fuzz_small_operators(fuzzer, rounds):
         sizes = fuzzer.random.choice([(5, 5), (3, 5), (5, 2), (0, 0), (-1, 5)])
         fuzzer.attempt(
             f"sorted_structure {number} {sizes}",
-            lambda a=(given, *sizes, fuzzer.random.random() < 0.5): torch.ops.ltga.sorted_structure(*a),
+            lambda a=(given, *sizes, number % 2 == 0): torch.ops.ltga.sorted_structure(*a),
             Exception,
         )
 
@@ -272,11 +276,14 @@ def fuzz_segments(fuzzer, rounds):
         z = fuzzer.draw(length) if fuzzer.random.random() < 0.5 else fuzzer.draw(length, 2)
         index = torch.randint(0, 4, (length,), generator=fuzzer.generator)
         ptr = torch.tensor([0, *sorted(fuzzer.random.randint(0, length) for _ in range(3)), length])
-        value = fuzzer.random.choice([1.5, 2.0, 1.0, torch.tensor([1.5, 1.2]), fuzzer.draw(3), "two", None, float("nan")])
+        value = fuzzer.random.choice(
+            [1.5, 2.0, 1.0, torch.tensor([1.5, 1.2]), fuzzer.draw(3), "two", None, float("nan")]
+        )
         arguments = fuzzer.random.choice(
             [
                 # A large index is a legitimate request for as many segments, so only small ones here.
-                {"index": fuzzer.corrupted_integers(index, [-1, -(2**40), 5, 100])}, {"ptr": fuzzer.corrupted_integers(ptr)},
+                {"index": fuzzer.corrupted_integers(index, [-1, -(2**40), 5, 100])},
+                {"ptr": fuzzer.corrupted_integers(ptr)},
                 {"index": index, "num_segments": fuzzer.random.choice([0, 2, 4, -1, 9])},
                 {"ptr": ptr, "num_segments": fuzzer.random.choice([0, 4, 9])}, {"index": index, "ptr": ptr}, {},
             ]

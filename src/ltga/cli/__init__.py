@@ -1,1 +1,5 @@
-"""."""
+"""The command line: parses, calls, prints."""
+
+from ltga.cli.app import main
+
+__all__ = ["main"]

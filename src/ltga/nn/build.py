@@ -26,9 +26,7 @@ NETWORKS: Mapping[str, Callable[..., nn.Module]] = {
 }
 
 
-def build_model(
-    method: str, in_channels: int, num_classes: int, *, init: str = "paper", **overrides: Any
-) -> nn.Module:
+def build_model(method: str, in_channels: int, num_classes: int, *, init: str = "paper", **overrides: Any) -> nn.Module:
     """The network of a method, with fresh weights.
 
     Args:

@@ -114,9 +114,7 @@ class LTGA(nn.Module):
         return self._apply_layer(len(self.convs) - 1, x, edge_index, edge_attr)
 
     @torch.no_grad()
-    def attend(
-        self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None
-    ) -> list[Attention]:
+    def attend(self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None) -> list[Attention]:
         """What every layer does on every edge, without dropout.
 
         >>> inside = LTGA(4, 2, heads=3).attend(torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]]))
@@ -170,9 +168,7 @@ class LTGA(nn.Module):
         """The parameters that shape the attention, which the trainer treats apart."""
         return index_parameters(self)
 
-    def _apply_layer(
-        self, layer: int, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None
-    ) -> Tensor:
+    def _apply_layer(self, layer: int, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None) -> Tensor:
         conv: Any = self.convs[layer]
         conv.dropout_key = None if self.dropout_key is None else (*self.dropout_key, layer, ATTENTION)
         out: Tensor = conv(self._drop(x, layer), edge_index, edge_attr)

@@ -78,9 +78,7 @@ class Outcome:
 Callback = Callable[[EpochInfo], Any]
 
 
-def train(
-    model: nn.Module, task: Task, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()
-) -> Outcome:
+def train(model: nn.Module, task: Task, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()) -> Outcome:
     """Train ``model`` on ``task`` and leave it with the weights of its lowest validation loss.
 
     Ctrl-C ends training early and keeps the best epoch so far. A loss that is no longer finite raises

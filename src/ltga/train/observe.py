@@ -31,18 +31,14 @@ def observe(model: nn.Module, task: Task) -> tuple[dict[str, Any], Arrays]:
     parts = {"train": task.train, "val": task.val, "test": task.test}
     parts = {part: nodes for part, nodes in parts.items() if len(nodes)}
     numbers: dict[str, Any] = {
-        "metrics": {
-            part: classification_metrics(log_probs[nodes], task.y[nodes]) for part, nodes in parts.items()
-        },
+        "metrics": {part: classification_metrics(log_probs[nodes], task.y[nodes]) for part, nodes in parts.items()},
         "predicted_share": {part: _shares(log_probs[nodes]) for part, nodes in parts.items()},
     }
     arrays: Arrays = {"log_probs": log_probs.numpy()}
     layers = attention_weights(model, task)
     if layers is not None:
         statistics = [attention_statistics(weights, edges[1], len(task.y)) for edges, weights in layers]
-        numbers["attention"] = [
-            {name: heads.tolist() for name, heads in layer.items()} for layer in statistics
-        ]
+        numbers["attention"] = [{name: heads.tolist() for name, heads in layer.items()} for layer in statistics]
     if isinstance(model, LTGA) and any(isinstance(conv.index, EdgeIndex) for conv in model.convs):
         arrays.update(edge_covariates(model, task))
     return numbers, arrays

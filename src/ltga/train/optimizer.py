@@ -29,9 +29,7 @@ class DecoupledAdam:
         self.index = list(index_parameters(model))
         apart = {id(parameter) for parameter in self.index}
         weights = [parameter for parameter in model.parameters() if id(parameter) not in apart]
-        self._weights = torch.optim.Adam(
-            weights, lr=protocol.lr, weight_decay=protocol.weight_decay, fused=True
-        )
+        self._weights = torch.optim.Adam(weights, lr=protocol.lr, weight_decay=protocol.weight_decay, fused=True)
         self._index = torch.optim.Adam(self.index, lr=protocol.lr_index) if self.index else None
 
     def zero_grad(self) -> None:

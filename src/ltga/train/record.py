@@ -78,9 +78,7 @@ def trajectory(history: list[EpochInfo]) -> dict[str, Any]:
         for name in ("train_loss", "val_loss", "val_accuracy", "index_gradient_norm")
     }
     layers = range(len(history[0].q)) if history else range(0)
-    columns["q"] = [
-        {key: [info.q[layer][key] for info in history] for key in history[0].q[layer]} for layer in layers
-    ]
+    columns["q"] = [{key: [info.q[layer][key] for info in history] for key in history[0].q[layer]} for layer in layers]
     return columns
 
 

@@ -1,0 +1,41 @@
+"""``ltga reproduce``: the paper's cells, rerun and printed beside the published ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from ltga.cli.allocator import keep_freed_memory
+from ltga.data import load_dataset
+from ltga.suite.paper_cells import PAPER_CELLS
+from ltga.train.record import Record
+from ltga.train.reproduce import reproduction_table, to_csv, to_markdown
+
+
+def reproduce_cells(
+    console: Console,
+    methods: list[str],
+    datasets: list[str],
+    seeds: int,
+    store: Path,
+    out: Path | None,
+    data: Path | None,
+) -> None:
+    """Run what is not in the store yet, then print (and write) the table."""
+    keep_freed_memory()
+    graphs = [load_dataset(name, data) for name in datasets]
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("runs", total=len(methods) * len(graphs) * seeds)
+
+        def done(record: Record) -> None:
+            config = record["config"]
+            progress.update(bar, description=f"{config['dataset']}, {config['method']}, seed {config['seed']}")
+            progress.advance(bar)
+
+        cells = reproduction_table(methods, graphs, range(1, seeds + 1), store=store, on_run=done)
+    print(to_markdown(cells, PAPER_CELLS))
+    if out is not None:
+        out.write_text(to_csv(cells, PAPER_CELLS) if out.suffix == ".csv" else to_markdown(cells, PAPER_CELLS))
