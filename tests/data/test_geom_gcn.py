@@ -100,9 +100,7 @@ def test_platonovs_cornell_is_not_taken_for_the_papers(data_root: Path, tmp_path
         load_dataset("cornell", root=tmp_path)
 
 
-def small(
-    tmp_path: Path, nodes: str, edges: str = "node_id\tnode_id\n0\t1\n"
-) -> tuple[Path, Path, list[Path]]:
+def small(tmp_path: Path, nodes: str, edges: str = "node_id\tnode_id\n0\t1\n") -> tuple[Path, Path, list[Path]]:
     (tmp_path / "nodes.txt").write_text(nodes)
     (tmp_path / "edges.txt").write_text(edges)
     flags = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=np.uint8)

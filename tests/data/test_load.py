@@ -44,9 +44,7 @@ def test_a_hopeless_name_lists_the_known_ones() -> None:
         load_dataset("zzzzzz")
 
 
-def test_folders_are_looked_in_in_order(
-    isolated: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_folders_are_looked_in_in_order(isolated: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert data_folders() == [isolated]
     monkeypatch.setenv("LTGA_DATA", str(tmp_path / "env"))
     assert data_folders(tmp_path / "root") == [tmp_path / "root", tmp_path / "env", isolated]

@@ -141,9 +141,7 @@ def test_python_objects_are_never_unpickled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, 1, 100, 0.5, 0.9, 0.999])
-def test_truncated_files_are_named(
-    keep: float, platonov_arrays: Arrays, write_npz: Write, tmp_path: Path
-) -> None:
+def test_truncated_files_are_named(keep: float, platonov_arrays: Arrays, write_npz: Write, tmp_path: Path) -> None:
     whole = write_npz(platonov_arrays).read_bytes()
     path = tmp_path / "half.npz"
     path.write_bytes(whole[: int(keep if keep in (0, 1, 100) else keep * len(whole))])

@@ -74,9 +74,7 @@ def test_quotes_crlf_and_a_byte_order_mark_do_no_harm(tmp_path: Path) -> None:
 
 
 def test_numbers_as_ids_and_labels_mix_across_formats(tmp_path: Path) -> None:
-    pd.DataFrame({"id": [10, 20, 30], "label": [7, 3, -1], "f": [1.0, 2.0, 3.0]}).to_parquet(
-        tmp_path / "nodes.parquet"
-    )
+    pd.DataFrame({"id": [10, 20, 30], "label": [7, 3, -1], "f": [1.0, 2.0, 3.0]}).to_parquet(tmp_path / "nodes.parquet")
     (tmp_path / "edges.csv").write_text("source,target\n30,10\n10,20\n")
     dataset = load_dataset(tmp_path)
     assert dataset.class_names == ("3", "7")
@@ -172,9 +170,7 @@ def test_data_survives_a_round_trip(tmp_path: Path) -> None:
     masks = torch.zeros(20, 2, dtype=torch.bool)
     train, val, test = masks.clone(), masks.clone(), masks.clone()
     train[:10], val[10:15], test[15:] = True, True, True
-    data = graph(
-        train_mask=train, val_mask=val, test_mask=test, class_names=["yes", "no"], note={"a": [1, 2.5, None]}
-    )
+    data = graph(train_mask=train, val_mask=val, test_mask=test, class_names=["yes", "no"], note={"a": [1, 2.5, None]})
     data.transposed = data.x.t()
     back = load_data(save_data(data, tmp_path / "deep/graph.safetensors"))
     assert back.keys() == data.keys()

@@ -102,10 +102,7 @@ def test_unplanted_edges_are_scikit_learns_neighbours() -> None:
     distance, nearest = NearestNeighbors(n_neighbors=6).fit(pixels).kneighbors()
     # Where the fifth and sixth neighbour are equally near, either choice is right.
     certain = {
-        (i, int(j))
-        for i in range(1797)
-        for d, j in zip(distance[i, :5], nearest[i, :5])
-        if d < distance[i, 5] - 1e-9
+        (i, int(j)) for i in range(1797) for d, j in zip(distance[i, :5], nearest[i, :5]) if d < distance[i, 5] - 1e-9
     }
     assert certain | {(j, i) for i, j in certain} <= true
     assert abs(len(true) - len({tuple(sorted(p)) for p in certain}) * 2) < 60

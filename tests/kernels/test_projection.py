@@ -12,7 +12,7 @@ from ltga.kernels.projection import SPARSE_BELOW, _cache
 from ltga.nn import LTGAConv
 
 
-def bag_of_words(density, rows=300, columns=400, dtype=torch.float64, seed=0):
+def bag_of_words(density, rows=600, columns=400, dtype=torch.float64, seed=0):
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(rows, columns, generator=generator, dtype=dtype)
     return x * (torch.rand(rows, columns, generator=generator) < density)
@@ -137,7 +137,7 @@ def test_remembered_per_tensor_and_version():
 def test_the_layer_gives_the_same_numbers_either_way(index, residual):
     edge_index = torch.randint(0, 300, (2, 900), generator=torch.Generator().manual_seed(0))
     table = torch.randn(20, 400, dtype=torch.double, generator=torch.Generator().manual_seed(0))
-    for x in (bag_of_words(0.02), table[torch.arange(300) % 20]):
+    for x in (bag_of_words(0.02), table[torch.arange(600) % 20]):
         assert compact_form(x) is not None
         results = []
         for backend in ("torch", "numba"):
@@ -159,7 +159,7 @@ def test_sparse_features_can_be_passed_in():
         conv = LTGAConv(400, 4, heads=3, backend=backend, residual=True).double()
         assert torch.allclose(conv(SparseFeatures.from_dense(x), edge_index), conv(x, edge_index), atol=1e-10)
         lazy = LTGAConv(-1, 4, backend=backend).double()
-        assert lazy(SparseFeatures.from_dense(x), edge_index).shape == (300, 4)
+        assert lazy(SparseFeatures.from_dense(x), edge_index).shape == (600, 4)
         with pytest.raises(LTGAError, match="features"):
             conv(SparseFeatures.from_dense(x[:, :399]), edge_index)
 

@@ -81,21 +81,15 @@ def test_isolated_nodes_and_no_edges(model_class: Callable[..., nn.Module], x: T
 
 
 @pytest.mark.parametrize("model_class", [GCN, GAT, GATv2, H2GCN, GPRGNN, FAGCN])
-def test_permutation_equivariance(
-    model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor
-) -> None:
+def test_permutation_equivariance(model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor) -> None:
     model = build(model_class).eval()
     order = torch.randperm(NUM_NODES)
     position = order.argsort()
-    torch.testing.assert_close(
-        model(x[order], position[edge_index]), model(x, edge_index)[order], rtol=1e-4, atol=1e-5
-    )
+    torch.testing.assert_close(model(x[order], position[edge_index]), model(x, edge_index)[order], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("model_class", MODELS)
-def test_last_layer_reads_hidden(
-    model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor
-) -> None:
+def test_last_layer_reads_hidden(model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor) -> None:
     model = build(model_class, num_layers=3).eval()
     hidden = model.hidden(x, edge_index)
     if model_class is LINKX:
@@ -130,9 +124,7 @@ def test_reset_forgets_training_and_follows_the_seed(model_class: Callable[..., 
 
 
 @pytest.mark.parametrize("model_class", MODELS)
-def test_dropout_acts_in_training_only(
-    model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor
-) -> None:
+def test_dropout_acts_in_training_only(model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor) -> None:
     model = build(model_class, dropout=0.5)
     assert not torch.equal(model(x, edge_index), model(x, edge_index))
     model.eval()
@@ -140,9 +132,7 @@ def test_dropout_acts_in_training_only(
 
 
 @pytest.mark.parametrize("model_class", MODELS)
-def test_survives_pickling_after_use(
-    model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor
-) -> None:
+def test_survives_pickling_after_use(model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor) -> None:
     model = build(model_class).eval()
     expected = model(x, edge_index)
     buffer = io.BytesIO()
@@ -185,9 +175,7 @@ def test_parameter_count_on_cora() -> None:
 
 
 @pytest.mark.parametrize("model_class", [GCN, GAT, GATv2])
-def test_residual_adds_a_linear_map(
-    model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor
-) -> None:
+def test_residual_adds_a_linear_map(model_class: Callable[..., nn.Module], x: Tensor, edge_index: Tensor) -> None:
     model = build(model_class, residual=True, num_layers=1).eval()
     skip = model.skips[0] if model_class is GCN else model.convs[0].res
     with torch.no_grad():

@@ -35,9 +35,7 @@ def loop_ece(probs: Tensor, labels: Tensor, num_bins: int = 15) -> float:
     total = 0.0
     confidence, predicted = probs.max(dim=1)
     for b in range(num_bins):
-        inside = [
-            i for i, c in enumerate(confidence.tolist()) if b / num_bins < c <= (b + 1) / num_bins + 1e-15
-        ]
+        inside = [i for i, c in enumerate(confidence.tolist()) if b / num_bins < c <= (b + 1) / num_bins + 1e-15]
         if inside:
             accuracy = sum(predicted[i].item() == labels[i].item() for i in inside) / len(inside)
             total += len(inside) * abs(accuracy - confidence[inside].mean().item())

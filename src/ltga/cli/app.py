@@ -16,7 +16,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-Data = Annotated[Path | None, typer.Option("--data", help="Folder with datasets (default: $LTGA_DATA, then the cache).")]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="Folder with datasets (default: $LTGA_DATA, then the cache).")
+]
 HEADLINE = "gcn,gat,gatv2,ltga-global,ltga-layer,ltga-head,ltga-edge"
 SMALL = "texas,wisconsin,cornell,cora,citeseer,pubmed"
 
@@ -26,7 +28,9 @@ def train(
     dataset: Annotated[str, typer.Argument(help="A dataset's name, or a path to your own graph.")] = "digits-noise",
     method: Annotated[str, typer.Option(help="One or more methods, comma-separated.")] = "gatv2,ltga-head",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 1 on.")] = 3,
-    init: Annotated[str, typer.Option(help="paired: all attention methods start alike; paper: as published.")] = "paired",
+    init: Annotated[
+        str, typer.Option(help="paired: all attention methods start alike; paper: as published.")
+    ] = "paired",
     out: Annotated[Path, typer.Option(help="Where the runs are stored.")] = Path("runs"),
     data: Data = None,
 ) -> None:

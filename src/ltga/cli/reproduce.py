@@ -26,7 +26,13 @@ def reproduce_cells(
     """Run what is not in the store yet, then print (and write) the table."""
     keep_freed_memory()
     graphs = [load_dataset(name, data) for name in datasets]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("runs", total=len(methods) * len(graphs) * seeds)
 

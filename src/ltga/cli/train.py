@@ -78,8 +78,7 @@ def _mean_q(group: list[Run]) -> str:
 
 def _final_q(run: Run) -> list[float]:
     """Every layer's and head's q at the best epoch (means over edges for a gate)."""
-    epoch = run.record["best_epoch"] - 1
-    layers: list[dict[str, Any]] = run.record["history"]["q"][epoch]
+    layers: list[dict[str, Any]] = run.record["trajectory"]["q"][run.record["best_epoch"] - 1]
     return [value for layer in layers for value in layer.get("mean", [])]
 
 

@@ -77,9 +77,7 @@ def _npz(stem: str, size: int | None, sha256: str | None, upstream: bool = False
 
 def _planetoid(name: str) -> tuple[KnownFile, ...]:
     return tuple(
-        KnownFile(
-            f"raw/planetoid/ind.{name}.{part}", *known, "kimiyoung/planetoid", f"data/ind.{name}.{part}"
-        )
+        KnownFile(f"raw/planetoid/ind.{name}.{part}", *known, "kimiyoung/planetoid", f"data/ind.{name}.{part}")
         for part, known in PLANETOID[name].items()
     )
 
@@ -93,10 +91,7 @@ def _geom_gcn(folder: str, repository: str = "graphdml-uiuc-jlu/geom-gcn") -> tu
     return (
         file(f"{new_data}_node_feature_label.txt", GEOM_GCN_NODES[folder], repository),
         file(f"{new_data}_graph_edges.txt", GEOM_GCN_EDGES[folder], repository),
-        *(
-            file(f"splits/{folder}_split_0.6_0.2_{i}.npz", known, "graphdml-uiuc-jlu/geom-gcn")
-            for i, known in splits
-        ),
+        *(file(f"splits/{folder}_split_0.6_0.2_{i}.npz", known, "graphdml-uiuc-jlu/geom-gcn") for i, known in splits),
     )
 
 

@@ -45,8 +45,7 @@ def _sentences(text: str, where: str) -> Iterator[list[Word]]:
         fields = line.split("\t")
         if len(fields) != 10:
             raise DataError(
-                f"{where}: line {number}: expected 10 tab-separated fields, got {len(fields)}; "
-                "is this CoNLL-U?"
+                f"{where}: line {number}: expected 10 tab-separated fields, got {len(fields)}; is this CoNLL-U?"
             )
         if _is_extra(fields[0]):
             continue

@@ -13,9 +13,7 @@ _MIRRORED_LINKS = "42fcd59adc1414aac24fbcac96df808a312ac9bb877dd341592ce07b11eb3
 _CORRECTED_LINKS = "64a5b17b1ddd40cd9fa4f9123859e9d14a2b9b98e138eeb3602d8ab31a472460"
 
 
-def refuse_texas_under_cornells_links(
-    x: np.ndarray, edges: np.ndarray, where: str, called_cornell: bool
-) -> None:
+def refuse_texas_under_cornells_links(x: np.ndarray, edges: np.ndarray, where: str, called_cornell: bool) -> None:
     """Raise if features `[N, F]` are those of Texas while name or edges `[E, 2]` are those of Cornell."""
     if x.shape != (183, 1703) or words_fingerprint(x) != _TEXAS_WORDS:
         return

@@ -87,8 +87,7 @@ class Dataset:
         """Split `i` as boolean masks (train, validation, test), each `[N]`."""
         if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < self.num_splits:
             raise InputError(
-                f"split: got {i!r}, but {self.name} has {self.num_splits} splits, "
-                f"numbered 0 to {self.num_splits - 1}"
+                f"split: got {i!r}, but {self.name} has {self.num_splits} splits, numbered 0 to {self.num_splits - 1}"
             )
         train, val, test = (mask[i] for mask in self._masks)
         return train, val, test
@@ -127,22 +126,19 @@ def _check_graph(data: Data, name: str) -> None:
         )
     if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.dtype != torch.int64:
         raise DataError(
-            f"{name}: expected int64 edge_index of shape [2, E], got {edge_index.dtype} "
-            f"{list(edge_index.shape)}"
+            f"{name}: expected int64 edge_index of shape [2, E], got {edge_index.dtype} {list(edge_index.shape)}"
         )
     outside = ((edge_index < 0) | (edge_index >= x.shape[0])).any(dim=0).nonzero()
     if outside.numel():
         at = int(outside[0])
         raise DataError(
-            f"{name}: edge {at} joins {edge_index[:, at].tolist()}, but nodes are numbered "
-            f"0 to {x.shape[0] - 1}"
+            f"{name}: edge {at} joins {edge_index[:, at].tolist()}, but nodes are numbered 0 to {x.shape[0] - 1}"
         )
     _check_finite(x, f"{name}: feature", "node")
     if data.get("edge_attr") is not None:
         if data.edge_attr.dim() not in (1, 2) or data.edge_attr.shape[0] != edge_index.shape[1]:
             raise DataError(
-                f"{name}: expected edge_attr of shape [{edge_index.shape[1]}, D], "
-                f"got {list(data.edge_attr.shape)}"
+                f"{name}: expected edge_attr of shape [{edge_index.shape[1]}, D], got {list(data.edge_attr.shape)}"
             )
         _check_finite(data.edge_attr, f"{name}: edge attribute", "edge")
 
@@ -170,9 +166,7 @@ def _check_labels(y: Tensor, class_names: tuple[str, ...], name: str) -> None:
     bad = ((y < -1) | (y >= classes)).nonzero()
     if bad.numel():
         at = int(bad[0])
-        raise DataError(
-            f"{name}: node {at} has label {int(y[at])}; use 0 to {classes - 1}, or -1 for unlabelled"
-        )
+        raise DataError(f"{name}: node {at} has label {int(y[at])}; use 0 to {classes - 1}, or -1 for unlabelled")
     if int(torch.unique(y[y >= 0]).numel()) < 2:
         raise DataError(f"{name}: all labelled nodes have one class; classification needs at least two")
 

@@ -87,8 +87,7 @@ def _check_rows(rows: np.ndarray, num_nodes: int, where: str) -> None:
     bad = np.flatnonzero(((rows < 0) | (rows >= num_nodes)).any(axis=1))
     if bad.size:
         raise DataError(
-            f"{where}: edge row {bad[0] + 1} joins {rows[bad[0]].tolist()}, but nodes are numbered "
-            f"0 to {num_nodes - 1}"
+            f"{where}: edge row {bad[0] + 1} joins {rows[bad[0]].tolist()}, but nodes are numbered 0 to {num_nodes - 1}"
         )
 
 

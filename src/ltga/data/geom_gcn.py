@@ -83,9 +83,7 @@ def _table(path: Path, columns: int) -> tuple[str, list[tuple[int, list[str]]]]:
     rows = [(number, line.split("\t")) for number, line in enumerate(lines[1:], start=2) if line]
     for number, fields in rows:
         if len(fields) != columns:
-            raise DataError(
-                f"{path}: line {number}: expected {columns} tab-separated fields, got {len(fields)}"
-            )
+            raise DataError(f"{path}: line {number}: expected {columns} tab-separated fields, got {len(fields)}")
     return lines[0], rows
 
 

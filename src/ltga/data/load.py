@@ -27,9 +27,7 @@ _RAW_READERS: dict[str, Callable[[list[Path]], GraphArrays]] = {
 }
 
 
-def load_dataset(
-    name: str | Path, root: str | Path | None = None, *, convention: str | None = None
-) -> Dataset:
+def load_dataset(name: str | Path, root: str | Path | None = None, *, convention: str | None = None) -> Dataset:
     """A known dataset by name, or your own graph by path.
 
     Args:
@@ -71,9 +69,7 @@ def _load_files(facts: Facts, root: str | Path | None) -> Dataset:
         return from_npz(paths[0], folder)
     arrays = _RAW_READERS[facts.reader](paths)
     where = str(paths[0].parent)
-    return assemble(
-        arrays, facts.name, facts.convention, where, facts, {"folder": str(folder), "form": "raw"}
-    )
+    return assemble(arrays, facts.name, facts.convention, where, facts, {"folder": str(folder), "form": "raw"})
 
 
 def _looks_like_a_path(name: str) -> bool:

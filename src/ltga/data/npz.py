@@ -157,8 +157,7 @@ def _word_features(
     bad = np.flatnonzero((words < 0) | (words >= vectors.shape[0]))
     if bad.size:
         raise DataError(
-            f"{path}: node_words of node {bad[0]} is {words[bad[0]]}, but word_vectors has "
-            f"{vectors.shape[0]} rows"
+            f"{path}: node_words of node {bad[0]} is {words[bad[0]]}, but word_vectors has {vectors.shape[0]} rows"
         )
     x = vectors.astype(np.float32)[words]
     if "words_utf8" not in arrays:
@@ -201,8 +200,7 @@ def _edge_features(arrays: Mapping[str, np.ndarray], path: Path) -> np.ndarray |
     values = arrays.get("edge_features")
     if values is not None and (values.dtype.kind not in "fiub" or values.ndim not in (1, 2)):
         raise DataError(
-            f"{path}: edge_features must be numbers of shape [E] or [E, D], got {values.dtype} "
-            f"{list(values.shape)}"
+            f"{path}: edge_features must be numbers of shape [E] or [E, D], got {values.dtype} {list(values.shape)}"
         )
     return values
 

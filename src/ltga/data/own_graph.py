@@ -87,9 +87,7 @@ def dataset_from_data(data: Data, name: str = "graph", seed: int = 0) -> Dataset
     graph.y = y.to(torch.int64)
     given = [key for key in ("train_mask", "val_mask", "test_mask") if isinstance(data.get(key), Tensor)]
     if len(given) not in (0, 3):
-        raise InputError(
-            f"data: found {', '.join(given)} only; give train_mask, val_mask and test_mask, or none"
-        )
+        raise InputError(f"data: found {', '.join(given)} only; give train_mask, val_mask and test_mask, or none")
     if given:
         masks = [mask.t() if mask.dim() == 2 else mask for mask in (data[key].bool() for key in given)]
     else:

@@ -133,9 +133,7 @@ def read_planetoid(files: Mapping[str, Path]) -> GraphArrays:
         masks[2, 0, test_index] = True
         edges = _edges(graph)
     except (ValueError, IndexError, AttributeError, OSError) as error:
-        raise DataError(
-            f"{Path(files['graph']).parent}: the Planetoid files do not fit together ({error})"
-        ) from None
+        raise DataError(f"{Path(files['graph']).parent}: the Planetoid files do not fit together ({error})") from None
     return GraphArrays(features, one_hot.argmax(axis=1), edges, (masks[0], masks[1], masks[2]))
 
 

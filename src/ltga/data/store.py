@@ -28,9 +28,7 @@ def data_folders(root: str | Path | None = None) -> list[Path]:
     return folders
 
 
-def obtain(
-    facts: Facts, root: str | Path | None = None, verify: Verify | None = None
-) -> tuple[Path, list[Path]]:
+def obtain(facts: Facts, root: str | Path | None = None, verify: Verify | None = None) -> tuple[Path, list[Path]]:
     """The folder that holds a dataset, and its checked files (the packed one, or all raw ones).
 
     `verify` is asked about a downloaded packed file whose sha256 nobody knows.
@@ -67,8 +65,7 @@ def check_file(path: Path, known: KnownFile, facts: Facts) -> Path:
         texas = facts.name == "cornell" and other.name == "texas"
         hint = "; a widely mirrored copy of Cornell carries the words and labels of Texas" if texas else ""
         raise DataError(
-            f"{path}: swapped file: this is {Path(file.path).name} of {other.name}, not of "
-            f"{facts.name}{hint}. {remedy}"
+            f"{path}: swapped file: this is {Path(file.path).name} of {other.name}, not of {facts.name}{hint}. {remedy}"
         )
     size = path.stat().st_size
     if known.size is not None and size < known.size:

@@ -120,9 +120,7 @@ def _orthonormal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarra
     return np.linalg.qr(rng.standard_normal((columns, rows)))[0].T
 
 
-def _check(
-    num_nodes: int, degree: float, homophily: float, snr: float, num_classes: int, num_features: int
-) -> None:
+def _check(num_nodes: int, degree: float, homophily: float, snr: float, num_classes: int, num_features: int) -> None:
     if num_classes < 2:
         raise InputError(f"num_classes: got {num_classes}; give at least 2")
     if num_nodes < 5 * num_classes:
@@ -134,6 +132,4 @@ def _check(
     if not 0 <= snr < float("inf"):
         raise InputError(f"snr: got {snr}; give a finite number, at least 0")
     if num_features < num_classes - 1:
-        raise InputError(
-            f"num_features: got {num_features}; {num_classes} classes need at least {num_classes - 1}"
-        )
+        raise InputError(f"num_features: got {num_features}; {num_classes} classes need at least {num_classes - 1}")

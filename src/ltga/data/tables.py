@@ -21,9 +21,7 @@ def find_tables(folder: Path) -> tuple[Path, Path]:
     """The edge and node tables of a folder: `edges.csv` or `.parquet`, `nodes.csv` or `.parquet`."""
     found = []
     for stem in ("edges", "nodes"):
-        candidates = [
-            folder / f"{stem}{suffix}" for suffix in SUFFIXES if (folder / f"{stem}{suffix}").exists()
-        ]
+        candidates = [folder / f"{stem}{suffix}" for suffix in SUFFIXES if (folder / f"{stem}{suffix}").exists()]
         if len(candidates) != 1:
             state = "neither is there" if not candidates else "both are there"
             raise DataError(f"{folder}: expected {stem}.csv or {stem}.parquet, but {state}")
@@ -81,9 +79,7 @@ class _Table:
         self.frame.columns = pd.Index(self.columns)
         missing = [column for column in required if column not in self.columns]
         if missing:
-            raise DataError(
-                f"{path}: column {missing[0]!r} is missing; found {', '.join(self.columns) or 'none'}"
-            )
+            raise DataError(f"{path}: column {missing[0]!r} is missing; found {', '.join(self.columns) or 'none'}")
         if len(set(self.columns)) != len(self.columns):
             raise DataError(f"{path}: column names repeat: {', '.join(self.columns)}")
         if len(self.frame) == 0:
@@ -103,9 +99,7 @@ class _Table:
         """A column as text `[R]`; whole numbers without a decimal point, blanks as ''."""
         series = self.frame[column]
         if pd.api.types.is_float_dtype(series):
-            series = series.map(
-                lambda v: "" if pd.isna(v) else str(int(v)) if float(v).is_integer() else str(v)
-            )
+            series = series.map(lambda v: "" if pd.isna(v) else str(int(v)) if float(v).is_integer() else str(v))
         elif not pd.api.types.is_string_dtype(series):
             series = series.map(lambda v: "" if pd.isna(v) else str(v))
         return series.fillna("").astype(str).str.strip().to_numpy(dtype=object)
@@ -141,9 +135,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
         rows = [row for row in reader if row]
     for at, row in enumerate(rows, start=1):
         if len(row) != len(header):
-            raise DataError(
-                f"{path}: row {at}: {len(row)} fields, but the header names {len(header)} columns"
-            )
+            raise DataError(f"{path}: row {at}: {len(row)} fields, but the header names {len(header)} columns")
     return pd.DataFrame(rows, columns=pd.Index(header, dtype=object), dtype=object)
 
 
@@ -174,9 +166,7 @@ def _endpoints(table: _Table, ids: np.ndarray, nodes: Path) -> np.ndarray:
 
 def _splits(table: _Table, y: np.ndarray) -> Masks:
     parts = np.array([part.lower() for part in table.text("split").tolist()], dtype=object)
-    table.refuse(
-        ~np.isin(parts, [*_SPLIT_PARTS, ""]), "split", "must be train, val or test, or blank for none"
-    )
+    table.refuse(~np.isin(parts, [*_SPLIT_PARTS, ""]), "split", "must be train, val or test, or blank for none")
     table.refuse((parts != "") & (y < 0), "label", "is blank or -1 although the node is in a split")
     masks = np.zeros((3, 1, y.shape[0]), dtype=bool)
     for name, part in _SPLIT_PARTS.items():

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ltga.errors import InputError
 from ltga.functional.rows import DenseRows, RaggedRows, Rows
-from ltga.functional.softmax import _scores
+from ltga.functional.softmax import _scores, check_broadcast
 from ltga.functional.tsallis import Index, _exp_q_value, curvature, index_minus_one, reduce_to
 
 MAX_ITERATIONS = 40
@@ -95,8 +95,7 @@ def _entmax(z: Tensor, alpha: Index, rows: DenseRows | RaggedRows) -> Tensor:
     d = index_minus_one(alpha, z, "alpha")
     if not torch.compiler.is_compiling() and bool((d <= -1).any()):
         raise InputError(f"alpha: must be positive, got {float(d.min()) + 1:g}")
-    if torch.broadcast_shapes(d.shape, z.shape) != z.shape:
-        raise InputError(f"alpha: shape {list(d.shape)} does not broadcast to z {list(z.shape)}")
+    check_broadcast(d, z, "alpha")
     return _Entmax.apply(z, d, rows)
 
 
@@ -163,7 +162,8 @@ def entmax_value(z: Tensor, d: Tensor, rows: Rows) -> Tensor:
         p, _ = solve(x, d, rows)
     p = torch.where(z == -torch.inf, torch.zeros_like(p), p)
     total = rows.sum(p)
-    return p / torch.where(total > 0, total, torch.ones_like(total))
+    p = p / torch.where(total > 0, total, torch.ones_like(total))
+    return torch.where(torch.isnan(top), top, p)  # NaN is a fault to be seen, not a zero
 
 
 def solve(x: Tensor, d: Tensor, rows: Rows) -> tuple[Tensor, int]:

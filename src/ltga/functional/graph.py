@@ -19,7 +19,7 @@ def score_edges(
     target: Tensor,
     edge_index: Tensor,
     scoring: str,
-    att: Tensor,
+    att: Tensor | None,
     negative_slope: float = 0.2,
     edge: Tensor | None = None,
     att_target: Tensor | None = None,

@@ -52,11 +52,20 @@ def segment_q_softmax(
 def _q_softmax(z: Tensor, q: Index, rows: Rows) -> Tensor:
     top = rows.max(z)
     top = torch.where(top == -torch.inf, torch.zeros_like(top), top)
+    if isinstance(q, Tensor):
+        check_broadcast(q, z, "q")
     y = exp_q(z - top, q)
-    if y.shape != z.shape:
-        raise InputError(f"q: shape {list(q.shape)} does not broadcast to z {list(z.shape)}")  # type: ignore[union-attr]
     # The largest element contributes exactly 1, so the sum is at least 1 unless the row is masked.
     return y / rows.sum(y).clamp(min=1)
+
+
+def check_broadcast(index: Tensor, z: Tensor, name: str) -> None:
+    """Raise unless ``index`` broadcasts to the shape of ``z``."""
+    if torch.compiler.is_compiling():
+        return
+    padded = (1,) * (z.dim() - index.dim()) + tuple(index.shape)
+    if len(padded) != z.dim() or any(a not in (1, b) for a, b in zip(padded, z.shape)):
+        raise InputError(f"{name}: shape {list(index.shape)} does not broadcast to z {list(z.shape)}")
 
 
 def _scores(z: Tensor) -> Tensor:

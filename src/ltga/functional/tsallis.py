@@ -170,7 +170,8 @@ def _exp_q_value(x: Tensor, d: Tensor) -> Tensor:
     y = torch.exp(torch.where(small, x * ratio, log1p / steep)).clamp(max=biggest)
     # Outside the support: 0 for q > 1; for q < 1 (x too large) the value is infinite, so saturate.
     outside = torch.where(d.expand_as(u) < 0, torch.full_like(u, biggest), torch.zeros_like(u))
-    return torch.where(masked, torch.zeros_like(y), torch.where(inside, y, outside))
+    y = torch.where(masked, torch.zeros_like(y), torch.where(inside, y, outside))
+    return torch.where(torch.isnan(u), u, y)  # NaN is a fault to be seen, not a zero
 
 
 class _LogQ(torch.autograd.Function):

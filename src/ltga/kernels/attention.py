@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ltga.errors import GraphError, InputError
 from ltga.kernels import buffers
+from ltga.kernels.checks import check_attention, check_gradients
 from ltga.kernels.threads import row_blocks, run_blocks
 
 SCORINGS = {"given": 0, "gatv2": 1, "dot": 2}
@@ -52,7 +52,7 @@ def attend(
         "target": (target, 3), "att": (att, 2), "edge_attr": (edge_attr, 2), "edge_weight": (edge_weight, 3),
         "given": (given, 2), "scale": (scale, 2), "shift": (shift, 2), "keep": (keep, 2), "bias": (bias, 2),
     }  # fmt: skip
-    _check(x, optional, q, (ptr, col, perm, tptr, tcol, tpos), scoring)
+    check_attention(x, optional, q, (ptr, col, perm, tptr, tcol, tpos), scoring, normalizer, average)
     nodes, heads, channels = len(ptr) - 1, x.size(1), x.size(2)
     out = buffers.empty((nodes, 1 if average else heads, channels), x.dtype)
     edge_shape = (len(col), heads)
@@ -112,6 +112,15 @@ def attend_backward(
     """Gradients of (x, target, att, edge_attr, edge_weight, scale, shift or given, q); empty if not needed."""
     from ltga.kernels import sweeps
 
+    optional = {
+        "target": (target, 3), "att": (att, 2), "edge_attr": (edge_attr, 2), "edge_weight": (edge_weight, 3),
+        "scale": (scale, 2), "keep": (keep, 2),
+    }  # fmt: skip
+    average = grad_out.dim() == 3 and x.dim() == 3 and grad_out.size(1) != x.size(1)
+    check_attention(x, optional, q, (ptr, col, perm, tptr, tcol, tpos), scoring, normalizer, average)
+    check_gradients(
+        grad_out, grad_alpha, x, raw if scale is not None else None, logits, weights, len(ptr) - 1, len(col)
+    )
     heads, channels, edges = x.size(1), x.size(2), len(col)
     scored = scoring != SCORINGS["given"]
     blocks = row_blocks(ptr.numpy())
@@ -127,8 +136,8 @@ def attend_backward(
     with_edges = edge_attr is not None and scored
     grad_edge_weight = zeros(count, features, heads, channels, needed=with_edges)
     grad_edge_attr = zeros(edges, features, needed=with_edges and need_edge_attr)
-    grad_scale = zeros(edges if scale is not None and len(scale) > 1 else count, heads, needed=scale is not None)
-    grad_q = np.zeros((edges if len(q) > 1 else count, heads) if need_q else (0, 0))
+    grad_scale = zeros(count if scale is None or len(scale) == 1 else edges, heads, needed=scale is not None)
+    grad_q = np.zeros((count if len(q) == 1 else edges, heads) if need_q else (0, 0))
     grad_shift = zeros(edges, heads, needed=need_shift)
     csr = (ptr.numpy(), col.numpy(), perm.numpy())
     features_of = (
@@ -155,17 +164,22 @@ def attend_backward(
             grad_score.numpy(), grad_x.numpy(),
         )  # fmt: skip
         run_blocks(row_blocks(tptr.numpy()), lambda _, first, last: sweeps.backward_sources(first, last, *back))
-    # Partial sums are added in block order, which depends on the graph alone.
-    per_edge_q, per_edge_scale = len(q) > 1, scale is not None and len(scale) > 1
+
+    def summed(parts: np.ndarray, like: Tensor | None) -> Tensor:
+        """Per-edge gradients as they are; partial sums added in block order, which depends on the graph alone."""
+        if like is None or len(parts) == 0:
+            return torch.from_numpy(parts)
+        return torch.from_numpy(parts if len(like) != 1 else parts.sum(0, keepdims=True)).to(like.dtype)
+
     return (
         grad_x,
         grad_target,
         torch.from_numpy(grad_att.sum(0)),
         torch.from_numpy(grad_edge_attr),
         torch.from_numpy(grad_edge_weight.sum(0)),
-        torch.from_numpy(grad_scale if per_edge_scale else grad_scale.sum(0, keepdims=True)),
+        summed(grad_scale, scale),
         torch.from_numpy(grad_shift),
-        torch.from_numpy(grad_q if per_edge_q else grad_q.sum(0, keepdims=True)).to(q.dtype),
+        summed(grad_q, q).to(q.dtype),
     )
 
 
@@ -181,24 +195,24 @@ def _(grad_out, grad_alpha, x, target, att, edge_attr, edge_weight, scale, q, ke
         per_head if scored else x.new_empty(0, 0),
         torch.empty_like(edge_attr) if with_edges and need_edge_attr else x.new_empty(0, 0),
         x.new_empty(edge_attr.size(1), heads, x.size(2)) if with_edges else x.new_empty(0, 0, 0),
-        torch.empty_like(scale) if scale is not None else x.new_empty(1, 0),
+        torch.empty_like(scale) if scale is not None else x.new_empty(0, 0),
         x.new_empty(edges, heads) if need_shift else x.new_empty(0, 0),
-        torch.empty_like(q) if need_q else q.new_empty(1, 0),
+        torch.empty_like(q) if need_q else q.new_empty(0, 0),
     )
 
 
 def _setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
-    x, target, att, edge_attr, edge_weight, given, scale, shift, q, keep, bias, *rest = inputs
+    x, target, att, edge_attr, edge_weight, _, scale, _, q, keep, _, *rest = inputs
     structure, (ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale, ctx.average) = rest[:6], rest[6:]
     _, weights, logits, raw = output
     ctx.save_for_backward(x, target, att, edge_attr, edge_weight, scale, q, keep, *structure, raw, logits, weights)
     ctx.set_materialize_grads(False)
-    ctx.present = [value is not None for value in (target, att, edge_attr, edge_weight, given, scale, shift, bias)]
+    ctx.mark_non_differentiable(logits, raw)
 
 
 def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: Tensor | None) -> tuple:
     saved = ctx.saved_tensors
-    x, q, weights = saved[0], saved[6], saved[-1]
+    x = saved[0]
     needs = ctx.needs_input_grad
     if grad_out is None:
         shape = (len(saved[8]) - 1, 1 if ctx.average else x.size(1), x.size(2))
@@ -208,7 +222,6 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
         ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale,
         needs[0], needs[3], needs[8] and ctx.normalizer != NORMALIZERS["softmax"], needs[5] or needs[7],
     )  # fmt: skip
-    del q, weights
 
     def if_needed(position: int, value: Tensor) -> Tensor | None:
         return value if needs[position] else None
@@ -231,7 +244,8 @@ def aggregate(weights: Tensor, x: Tensor, ptr: Tensor, col: Tensor) -> Tensor:
     from ltga.kernels import sweeps
 
     perm = torch.arange(len(col), dtype=torch.int32)
-    _check(x, {"weights": (weights, 2)}, x.new_ones(1, x.size(1)), (ptr, col, perm, None, None, None), 0)
+    ones = x.new_ones(1, x.size(1)) if x.dim() == 3 else x
+    check_attention(x, {"weights": (weights, 2)}, ones, (ptr, col, perm, None, None, None), 0, 0, False)
     out = buffers.empty((len(ptr) - 1, x.size(1), x.size(2)), x.dtype)
     none = _numpy(None, 2, x)
     inputs = (
@@ -256,69 +270,3 @@ def _numpy(value: Tensor | None, rank: int, like: Tensor) -> np.ndarray:
 
 def _scalar(value: float, like: Tensor) -> np.floating:
     return np.float32(value) if like.dtype == torch.float32 else np.float64(value)
-
-
-def _check(
-    x: Tensor,
-    optional: dict[str, tuple[Tensor | None, int]],
-    q: Tensor,
-    structure: tuple[Tensor | None, ...],
-    scoring: int,
-) -> None:
-    """Everything that compiled code relies on; raises before it runs."""
-    from ltga.kernels.sweeps import check_structure
-
-    if x.dim() != 3 or x.dtype not in (torch.float32, torch.float64) or x.device.type != "cpu":
-        raise InputError(f"x: expected a CPU float32/float64 tensor [S, H, C], got {x.dtype} {list(x.shape)}")
-    ptr, col, perm, tptr, tcol, tpos = structure
-    for name, array, dtype in (
-        ("ptr", ptr, torch.int64), ("col", col, torch.int32), ("perm", perm, torch.int32),
-        ("tptr", tptr, torch.int64), ("tcol", tcol, torch.int32), ("tpos", tpos, torch.int32),
-    ):  # fmt: skip
-        if array is not None and (array.dim() != 1 or array.dtype != dtype or not array.is_contiguous()):
-            raise GraphError(f"{name}: expected a contiguous 1-D {dtype} tensor, got {array.dtype} {list(array.shape)}")
-    assert ptr is not None and col is not None and perm is not None
-    broken = check_structure(ptr.numpy(), col.numpy(), perm.numpy(), x.size(0))
-    if not broken and tptr is not None:
-        assert tcol is not None and tpos is not None
-        broken = 10 * check_structure(tptr.numpy(), tcol.numpy(), tpos.numpy(), len(ptr) - 1)
-        if not broken and (len(tptr) != x.size(0) + 1 or len(tcol) != len(col)):
-            broken = 50
-    if broken:
-        raise GraphError(
-            f"neighbourhoods: not a valid CSR structure for {x.size(0)} sources (rule {broken}); "
-            f"build it with ltga.kernels.neighbourhoods"
-        )
-    nodes, edges, heads, channels = len(ptr) - 1, len(col), x.size(1), x.size(2)
-    expected: dict[str, tuple[tuple[int, ...], ...]] = {
-        "target": ((nodes, heads, channels),),
-        "att": ((heads, channels),),
-        "given": ((edges, heads),),
-        "weights": ((edges, heads),),
-        "scale": ((1, heads), (edges, heads)),
-        "shift": ((edges, heads),),
-        "keep": ((edges, heads),),
-        "bias": ((heads, channels), (1, channels)),
-    }
-    for name, (value, _) in optional.items():
-        if value is not None and name in expected and tuple(value.shape) not in expected[name]:
-            raise InputError(
-                f"{name}: expected shape {' or '.join(map(str, expected[name]))}, got {tuple(value.shape)}"
-            )
-    if tuple(q.shape) not in ((1, heads), (edges, heads)):
-        raise InputError(f"q: expected shape (1, {heads}) or ({edges}, {heads}), got {tuple(q.shape)}")
-    if scoring == SCORINGS["given"]:
-        if "given" in optional and optional["given"][0] is None:
-            raise InputError("given: logits are needed when scoring='given'")
-    elif optional["target"][0] is None or optional["att"][0] is None:
-        raise InputError("target, att: are needed unless the logits are given")
-    edge_attr, edge_weight = (optional.get(n, (None, 0))[0] for n in ("edge_attr", "edge_weight"))
-    if (edge_attr is None) != (edge_weight is None):
-        raise InputError("edge_attr, edge_weight: give both or neither")
-    if edge_attr is not None and edge_weight is not None:
-        if edge_attr.dim() != 2 or len(edge_attr) != edges:
-            raise InputError(f"edge_attr: expected [{edges}, D], got {list(edge_attr.shape)}")
-        if tuple(edge_weight.shape) != (edge_attr.size(1), heads, channels):
-            raise InputError(
-                f"edge_weight: expected [{edge_attr.size(1)}, {heads}, {channels}], got {list(edge_weight.shape)}"
-            )

@@ -8,6 +8,7 @@ only reference: torch keeps one for as long as any tensor uses the memory.
 from __future__ import annotations
 
 import math
+import os
 import sys
 import threading
 
@@ -18,6 +19,14 @@ from torch import Tensor
 SMALLEST = 1 << 20  # bytes; below this malloc reuses memory by itself
 
 _lock = threading.Lock()
+
+
+def _new_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
 _pool: list[np.ndarray] = []
 _UNUSED = 3  # references to a pooled array nobody uses: the list, the loop variable, getrefcount's argument
 _TORCH_TO_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}

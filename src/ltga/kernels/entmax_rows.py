@@ -26,7 +26,9 @@ def log_alpha(log_p, d):  # type: ignore[no-untyped-def]
 @compiled()
 def entmax_row(start, end, h, perm, logits, q, weights, scratch, top):  # type: ignore[no-untyped-def]
     """Write the weights of one row and head."""
-    d = alpha_minus_one(q, perm, start, h) if end > start else 0.0
+    if end == start:
+        return
+    d = alpha_minus_one(q, perm, start, h)
     if top != top:
         for k in range(start, end):
             weights[k, h] = math.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from dataclasses import dataclass
@@ -105,26 +106,41 @@ def with_self_loops(edge_index: Tensor, num_nodes: int) -> Tensor:
     return torch.cat([kept, loops.expand(2, -1)], dim=1)
 
 
-_Key = tuple[int, int, int, bool]
+_Key = tuple[int, int, int, bool, bool]
 _cache: dict[_Key, tuple[weakref.ref[Tensor], int, Neighbourhoods]] = {}
 _lock = threading.Lock()
 
 
-def neighbourhoods(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool) -> Neighbourhoods:
+def _new_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
+
+
+def neighbourhoods(
+    edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool, flip: bool = False
+) -> Neighbourhoods:
     """The (cached) neighbourhoods of ``edge_index``, optionally with self-loops replaced by one per node.
+
+    With ``flip``, edges run from the second row of ``edge_index`` to the first.
 
     The cache is keyed by the tensor object; an in-place change is noticed through its version, and
     an entry disappears with its tensor.
     """
+    if not isinstance(edge_index, Tensor):
+        check_edge_index(edge_index, num_sources, num_targets)
     if edge_index.is_inference():  # no version counter, so changes could not be noticed
-        return _fresh(edge_index, num_sources, num_targets, self_loops)
-    key = (id(edge_index), num_sources, num_targets, self_loops)
+        return _fresh(edge_index.flip(0) if flip else edge_index, num_sources, num_targets, self_loops)
+    key = (id(edge_index), num_sources, num_targets, self_loops, flip)
     with _lock:
         hit = _cache.get(key)
     if hit is not None and hit[0]() is edge_index and hit[1] == edge_index._version:
         return hit[2]
     version = edge_index._version
-    built = _fresh(edge_index, num_sources, num_targets, self_loops)
+    with torch.inference_mode(False):  # what is kept must be usable in training later
+        built = _fresh(edge_index.flip(0) if flip else edge_index, num_sources, num_targets, self_loops)
     reference = weakref.ref(edge_index, lambda _, key=key: _cache.pop(key, None))  # type: ignore[misc]
     with _lock:
         _cache[key] = (reference, version, built)

@@ -85,23 +85,27 @@ def normalise_row_backward(  # type: ignore[no-untyped-def]
                 grad[k, h] = weights[k, h] * (grad[k, h] - mean[h])
         return
     row_maximum(start, end, logits, top)
+    gap, common = heads_scratch[4], heads_scratch[5]
+    # Short loops that write one array each: with more, LLVM gives up proving that they do not overlap
+    # and nothing is vectorised. Where a weight is zero so is the gradient, and the gap is not used.
     for k in range(start, end):
         e = perm[k] if q.shape[0] > 1 else 0
+        for h in range(len(top)):
+            gap[h] = np.float64(logits[k, h]) - top[h] if weights[k, h] != 0.0 else 0.0
+        for h in range(len(top)):
+            common[h] = np.float64(weights[k, h]) * (grad[k, h] - mean[h])
         if grad_q.shape[0] > 0:
             slot = e if q.shape[0] > 1 else block
             for h in range(len(top)):
-                # Where the weight is zero so is the gradient, but not necessarily finite on the way.
-                x = np.float64(logits[k, h]) - top[h] if weights[k, h] != 0.0 else 0.0
-                common = np.float64(weights[k, h]) * (grad[k, h] - mean[h])
-                grad_q[slot, h] += common * curvature(x, np.float64(q[e, h]) - 1.0)
+                grad_q[slot, h] += common[h] * curvature(gap[h], np.float64(q[e, h]) - 1.0)
         for h in range(len(top)):
-            x = np.float64(logits[k, h]) - top[h] if weights[k, h] != 0.0 else 1.0
-            common = np.float64(weights[k, h]) * (grad[k, h] - mean[h])
-            support = 1.0 + (np.float64(q[e, h]) - 1.0) * x
-            slope = common / (support if weights[k, h] != 0.0 else 1.0)
-            grad[k, h] = slope
-            total[h] += slope
-            ties[h] += 1.0 if x == 0.0 else 0.0
+            common[h] = common[h] / (1.0 + (np.float64(q[e, h]) - 1.0) * gap[h])
+        for h in range(len(top)):
+            grad[k, h] = common[h]
+        for h in range(len(top)):
+            total[h] += common[h]
+        for h in range(len(top)):
+            ties[h] += 1.0 if np.float64(logits[k, h]) == top[h] else 0.0
     # The row maximum moves every element: its share goes to the elements that attain it.
     for h in range(len(top)):
         total[h] = total[h] / max(ties[h], 1.0)

@@ -6,6 +6,7 @@ once per distinct row; everything else is an ordinary product whose output reuse
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from dataclasses import dataclass, replace
@@ -22,7 +23,8 @@ from ltga.kernels.threads import row_blocks, run_blocks
 
 DISTINCT_BELOW = 0.7  # share of distinct rows at which grouping them starts to pay
 SPARSE_BELOW = 0.12  # density at which sparse and dense products cost about the same here
-SMALLEST = 1 << 16  # elements; below this the dense product is too quick to bother
+SMALLEST = 1 << 16  # elements; below this, or this many rows, the dense product is too quick to bother
+FEWEST_ROWS = 512
 _SAMPLE = 4096
 
 
@@ -99,9 +101,17 @@ _cache: dict[int, tuple[weakref.ref[Tensor], int, Compact | None]] = {}
 _lock = threading.Lock()
 
 
+def _new_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
+
+
 def compact_form(x: Tensor) -> Compact | None:
     """A cheaper form of constant features ``x`` [N, F] if there is one, remembered per tensor and version."""
-    if x.requires_grad or x.dim() != 2 or x.numel() < SMALLEST or x.device.type != "cpu":
+    if x.requires_grad or x.dim() != 2 or len(x) < FEWEST_ROWS or x.numel() < SMALLEST or x.device.type != "cpu":
         return None
     if x.dtype not in (torch.float32, torch.float64) or x.is_inference():
         return None
@@ -111,10 +121,11 @@ def compact_form(x: Tensor) -> Compact | None:
     if hit is not None and hit[0]() is x and hit[1] == x._version:
         return hit[2]
     version = x._version
-    found: Compact | None = sparse_form(x)
-    if found is None and _rows_seem_to_repeat(x):
-        rows = DistinctRows.from_dense(x)
-        found = rows if rows is not None and len(rows.distinct) < DISTINCT_BELOW * len(x) else None
+    with torch.inference_mode(False):  # what is kept must be usable in training later
+        found: Compact | None = sparse_form(x)
+        if found is None and _rows_seem_to_repeat(x):
+            rows = DistinctRows.from_dense(x)
+            found = rows if rows is not None and len(rows.distinct) < DISTINCT_BELOW * len(x) else None
     reference = weakref.ref(x, lambda _: _cache.pop(key, None))
     with _lock:
         _cache[key] = (reference, version, found)
@@ -131,8 +142,8 @@ def sparse_form(x: Tensor) -> SparseFeatures | None:
 
 def _rows_seem_to_repeat(x: Tensor) -> bool:
     """A glance at a few columns of some rows, so that ordinary features cost next to nothing."""
-    sample = x[:: max(1, len(x) // _SAMPLE), : min(8, x.size(1))]
-    return len(torch.unique(sample, dim=0)) < DISTINCT_BELOW * len(sample)
+    sample = x[:: max(1, len(x) // _SAMPLE), :2].double().contiguous().numpy().view(np.complex128)
+    return len(np.unique(sample)) < DISTINCT_BELOW * len(sample)
 
 
 def project(x: Tensor | Compact, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -196,6 +207,21 @@ class _Distinct(torch.autograd.Function):
         return None, gw, summed.sum(0) if ctx.needs_input_grad[2] else None
 
 
+def _check_sparse(values: Tensor, ptr: Tensor, col: Tensor, pos: Tensor | None, columns: int) -> None:
+    """Everything the compiled products rely on; raises before they run."""
+    from ltga.kernels.sparse_rows import check_sparse
+
+    arrays = ((ptr, torch.int64), (col, torch.int32), *(() if pos is None else ((pos, torch.int32),)))
+    sound = all(a.dim() == 1 and a.dtype == dtype and a.is_contiguous() and a.is_cpu for a, dtype in arrays)
+    sound = sound and values.dim() == 1 and values.is_contiguous() and values.dtype in (torch.float32, torch.float64)
+    if sound:
+        sound = not check_sparse(ptr.numpy(), col.numpy(), columns, len(values))
+    if sound and pos is not None and len(pos):
+        sound = len(pos) == len(values) and int(pos.min()) >= 0 and int(pos.max()) < len(values)
+    if not sound:
+        raise InputError("x: not a valid sparse feature matrix for this layer; use SparseFeatures.from_dense")
+
+
 @torch.library.custom_op("ltga::project_sparse", mutates_args=())
 def project_sparse(
     values: Tensor,
@@ -208,11 +234,11 @@ def project_sparse(
     bias: Tensor | None,
 ) -> Tensor:
     """Sparse features times a dense matrix, [N, O]."""
-    from ltga.kernels.sparse_rows import check_sparse, multiply_rows
+    from ltga.kernels.sparse_rows import multiply_rows
 
-    broken = check_sparse(ptr.numpy(), col.numpy(), weight.size(1), len(values))
-    if broken or values.dtype != weight.dtype:
-        raise InputError("x: not a valid sparse feature matrix for this layer; use SparseFeatures.from_dense")
+    _check_sparse(values, ptr, col, None, weight.size(1))
+    if values.dtype != weight.dtype or weight.dim() != 2 or (bias is not None and bias.shape != weight.shape[:1]):
+        raise InputError("weight, bias: expected [O, F] and [O] of the features' type")
     out = buffers.empty((len(ptr) - 1, weight.size(0)), weight.dtype)
     start = (bias if bias is not None else weight.new_zeros(weight.size(0))).detach().numpy()
     inputs = (
@@ -235,10 +261,11 @@ def _(values, ptr, col, tptr, trow, tpos, weight, bias):  # type: ignore[no-unty
 @torch.library.custom_op("ltga::project_sparse_backward", mutates_args=())
 def project_sparse_backward(grad: Tensor, values: Tensor, tptr: Tensor, trow: Tensor, tpos: Tensor) -> Tensor:
     """Gradient of the weights, [O, F]."""
-    from ltga.kernels.sparse_rows import check_sparse, gather_rows
+    from ltga.kernels.sparse_rows import gather_rows
 
-    if check_sparse(tptr.numpy(), trow.numpy(), len(grad), len(values)) or len(tpos) != len(values):
-        raise InputError("x: not a valid sparse feature matrix for this layer; use SparseFeatures.from_dense")
+    _check_sparse(values, tptr, trow, tpos, len(grad))
+    if grad.dim() != 2 or grad.dtype != values.dtype:
+        raise InputError("grad: expected [N, O] of the features' type")
     out = buffers.empty((len(tptr) - 1, grad.size(1)), grad.dtype)
     inputs = (
         tptr.numpy(),

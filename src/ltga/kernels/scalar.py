@@ -7,12 +7,46 @@ calls, and a loop with calls does not vectorise; the short polynomials here are 
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numba import njit
+import platformdirs
+from numba import config, njit
 
-compiled = partial(njit, nogil=True, cache=True, error_model="numpy")
+
+def _cache_folder() -> str:
+    """Where compiled code is kept, by the content of all kernel sources.
+
+    numba notices when a function's own file changes, but not when a function it calls lives in another
+    file; one folder per state of the sources does.
+    """
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    base = Path(config.CACHE_DIR) if config.CACHE_DIR else platformdirs.user_cache_path("ltga") / "kernels"
+    return str(base / digest.hexdigest()[:16])
+
+
+_FOLDER = _cache_folder()
+
+
+def compiled(**options: Any) -> Callable[[Callable], Callable]:
+    """Compile on first use, without the GIL, and keep the code on disk."""
+
+    def decorate(function: Callable) -> Callable:
+        usual, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
+        try:
+            return njit(nogil=True, cache=True, error_model="numpy", **options)(function)
+        finally:
+            config.CACHE_DIR = usual
+
+    return decorate
+
+
 # Sums may be reordered so that they vectorise; infinities and NaN keep their meaning.
 reordered = partial(compiled, fastmath={"reassoc", "contract", "nsz"})
 # For short loops called per edge and head, where a call would cost as much as the loop.
@@ -82,7 +116,7 @@ def log1p(u):  # type: ignore[no-untyped-def]
 def exp_q(x, d):  # type: ignore[no-untyped-def]
     """exp_q(x) for x <= 0 and d = q - 1; masked (0) from -1e300 down."""
     u = d * x
-    v = max(u + 1e-300, -0.9999999999999999)  # never 0: log1p(v)/v is 1 to the last bit for tiny v
+    v = max(u if abs(u) > 1e-290 else 1e-290, -0.9999999999999999)  # not 0: log1p(v)/v is 1 for tiny v
     y = exp(x * (log1p(v) / v))
     return (y if u > -1.0 else 0.0) if x > -1e300 else 0.0
 

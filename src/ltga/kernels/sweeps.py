@@ -21,11 +21,11 @@ GIVEN, GATV2, DOT = 0, 1, 2
 
 
 @leaf()
-def edge_target(target_row, edge_attr, edge_weight, edge, buffer):  # type: ignore[no-untyped-def]
-    """target + W_e e for one edge, into buffer [H, C]; edge_weight is [D, H, C]."""
+def with_edge(row, edge_attr, edge_weight, edge, buffer):  # type: ignore[no-untyped-def]
+    """A node's row plus W_e e for one edge, into buffer [H, C]; edge_weight is [D, H, C]."""
     for h in range(buffer.shape[0]):
         for c in range(buffer.shape[1]):
-            buffer[h, c] = target_row[h, c]
+            buffer[h, c] = row[h, c]
         for f in range(edge_attr.shape[1]):
             a = edge_attr[edge, f]
             for c in range(buffer.shape[1]):
@@ -78,23 +78,28 @@ def forward_rows(  # type: ignore[no-untyped-def]
     zero = x.dtype.type(0)
     buffer = np.empty((heads, x.shape[2]), x.dtype)
     scratch = np.empty(longest_row(first, last, ptr), np.float64)
-    heads_scratch = np.empty((4, heads), np.float64)
+    heads_scratch = np.empty((6, heads), np.float64)
     share = x.dtype.type(1.0 / heads if out.shape[1] < heads else 1.0)
     for i in range(first, last):
         for k in range(ptr[i], ptr[i + 1]):
             e, j = perm[k], col[k]
+            key, row = x[j], x[j]
             if scoring != GIVEN:
                 row = target[i]
-                if edge_attr.shape[0] > 0:
-                    edge_target(target[i], edge_attr, edge_weight, e, buffer)
+            if edge_attr.shape[0] > 0:
+                if scoring == GATV2:
+                    with_edge(target[i], edge_attr, edge_weight, e, buffer)
                     row = buffer
+                else:
+                    with_edge(x[j], edge_attr, edge_weight, e, buffer)
+                    key = buffer
             for h in range(heads):
                 if scoring == GIVEN:
                     z = given[e, h]
                 elif scoring == GATV2:
                     z = score(GATV2, x[j, h], row[h], att[h], slope, zero)
                 else:
-                    z = dot_scale * score(DOT, x[j, h], row[h], att[h], slope, zero)
+                    z = dot_scale * score(DOT, key[h], row[h], att[h], slope, zero)
                 if scale.shape[0] > 0:
                     raw[k, h] = z
                     z = z * scale[e if scale.shape[0] > 1 else 0, h]
@@ -141,7 +146,7 @@ def backward_targets(  # type: ignore[no-untyped-def]
     buffer = np.empty((heads, x.shape[2]), x.dtype)
     through = np.empty(x.shape[2], x.dtype)
     scratch = np.empty(longest_row(first, last, ptr), np.float64)
-    heads_scratch = np.empty((4, heads), np.float64)
+    heads_scratch = np.empty((6, heads), np.float64)
     share = x.dtype.type(1.0 / heads if grad_out.shape[1] < heads else 1.0)
     for i in range(first, last):
         start, end = ptr[i], ptr[i + 1]
@@ -150,12 +155,11 @@ def backward_targets(  # type: ignore[no-untyped-def]
             for h in range(heads):
                 g = zero
                 if weights[k, h] != 0.0:
-                    kept = keep[perm[k], h] if keep.shape[0] > 0 else one
+                    kept = share * (keep[perm[k], h] if keep.shape[0] > 0 else one)
                     if kept != 0.0:
-                        g = share * inner(grad_out[i, h if grad_out.shape[1] > 1 else 0], x[j, h], zero)
-                        if grad_alpha.shape[0] > 0:
-                            g += grad_alpha[k, h]
-                        g *= kept
+                        g = kept * inner(grad_out[i, h if grad_out.shape[1] > 1 else 0], x[j, h], zero)
+                    if grad_alpha.shape[0] > 0:
+                        g += grad_alpha[k, h]
                 grad_score[k, h] = g
         normalise_row_backward(
             kind, start, end, perm, logits, q, weights, grad_score, grad_q, block, heads_scratch, scratch
@@ -181,7 +185,7 @@ def backward_targets(  # type: ignore[no-untyped-def]
                 continue
             row = target[i]
             if edge_attr.shape[0] > 0:
-                edge_target(target[i], edge_attr, edge_weight, e, buffer)
+                with_edge(target[i] if scoring == GATV2 else x[j], edge_attr, edge_weight, e, buffer)
                 row = buffer
                 for f in range(grad_edge_attr.shape[1]):
                     grad_edge_attr[e, f] = 0.0
@@ -199,9 +203,10 @@ def backward_targets(  # type: ignore[no-untyped-def]
                     through[c] = zero
                 if scoring == GATV2:
                     score_gradient(g, x[j, h], row[h], att[h], slope, grad_att[block, h], through)
+                    add_scaled(one, through, grad_target[i, h])
                 else:
-                    add_scaled(g * dot_scale, x[j, h], through)
-                add_scaled(one, through, grad_target[i, h])
+                    add_scaled(g * dot_scale, target[i, h], through)
+                    add_scaled(g * dot_scale, row[h], grad_target[i, h])
                 for f in range(grad_edge_weight.shape[1]):
                     add_scaled(edge_attr[e, f], through, grad_edge_weight[block, f, h])
                 for f in range(grad_edge_attr.shape[1]):
@@ -237,8 +242,8 @@ def backward_sources(  # type: ignore[no-untyped-def]
         for slot in range(tptr[j], tptr[j + 1]):
             k, i = tpos[slot], tcol[slot]
             row = target[i] if scoring != GIVEN else x[j]
-            if scoring != GIVEN and edge_attr.shape[0] > 0:
-                edge_target(target[i], edge_attr, edge_weight, perm[k], buffer)
+            if scoring == GATV2 and edge_attr.shape[0] > 0:
+                with_edge(target[i], edge_attr, edge_weight, perm[k], buffer)
                 row = buffer
             for h in range(heads):
                 w = weights[k, h]

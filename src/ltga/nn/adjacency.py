@@ -15,37 +15,47 @@ from ltga.kernels.neighbourhoods import Neighbourhoods, build_neighbourhoods, ne
 
 
 def graph_of(
-    adjacency: Any, sources: int, targets: int, self_loops: bool, flow: str = "source_to_target"
-) -> tuple[Neighbourhoods, Tensor, Tensor | None]:
-    """(neighbourhoods, edge_index before self-loops, multi-channel edge values of a sparse matrix)."""
+    adjacency: Any,
+    sources: int,
+    targets: int,
+    self_loops: bool,
+    flow: str = "source_to_target",
+    fill_value: float | Tensor | str = "mean",
+) -> tuple[Neighbourhoods, Tensor | None, Tensor | None]:
+    """(neighbourhoods, edge_index before self-loops, edge features of a sparse matrix in final order).
+
+    The second is ``None`` where self-loops, and their features, have been dealt with already.
+    """
     if isinstance(adjacency, Neighbourhoods):
         if (adjacency.num_sources, adjacency.num_targets) != (sources, targets):
             raise GraphError(
                 f"edge_index: these neighbourhoods are for {adjacency.num_sources} sources and "
                 f"{adjacency.num_targets} targets, but x has {sources} and {targets}"
             )
-        return adjacency, adjacency.edge_index, None
+        return adjacency, None, None
     values = None
     if _is_torch_sparse_package(adjacency):
         row, col, values = adjacency.coo()
         adjacency = torch.stack([col, row])
     elif isinstance(adjacency, Tensor) and is_torch_sparse_tensor(adjacency):
+        if adjacency.layout == torch.sparse_csc:
+            adjacency = adjacency.to_sparse_coo()
         if self_loops:
             adjacency, _ = remove_self_loops(adjacency)
-            adjacency, _ = add_self_loops(adjacency, num_nodes=min(sources, targets))
+            adjacency, _ = add_self_loops(adjacency, fill_value=fill_value, num_nodes=min(sources, targets))
         indices, values = to_edge_index(adjacency)
         values = values if values is not None and values.dim() > 1 else None
         edge_index = indices.flip(0)  # rows of a transposed adjacency are the targets
-        return Neighbourhoods.build(edge_index, sources, targets), edge_index, values
+        return Neighbourhoods.build(edge_index, sources, targets), None, values
     elif isinstance(adjacency, PygEdgeIndex):
         adjacency = adjacency.as_tensor()
     if not isinstance(adjacency, Tensor):
         raise GraphError(f"edge_index: expected a tensor [2, E] or a sparse adjacency, got {type(adjacency).__name__}")
-    if flow != "source_to_target":
-        adjacency = adjacency.flip(0)
+    flip = flow != "source_to_target"
     if torch.compiler.is_compiling():
-        return build_neighbourhoods(adjacency, sources, targets, self_loops), adjacency, values
-    return neighbourhoods(adjacency, sources, targets, self_loops), adjacency, values
+        oriented = adjacency.flip(0) if flip else adjacency
+        return build_neighbourhoods(oriented, sources, targets, self_loops), adjacency, values
+    return neighbourhoods(adjacency, sources, targets, self_loops, flip), adjacency, values
 
 
 def pack_attention(given: Any, edge_index: Tensor, weights: Tensor, out: Tensor) -> Any:

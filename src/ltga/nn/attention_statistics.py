@@ -42,8 +42,7 @@ def attention_statistics(weights: Tensor, index: Tensor, num_nodes: int) -> dict
     """
     if weights.dim() != 2 or index.shape != weights.shape[:1]:
         raise InputError(
-            "weights, index: expected shapes [E, H] and [E], "
-            f"got {list(weights.shape)} and {list(index.shape)}"
+            f"weights, index: expected shapes [E, H] and [E], got {list(weights.shape)} and {list(index.shape)}"
         )
     if len(index) and not 0 <= int(index.min()) <= int(index.max()) < num_nodes:
         raise InputError(f"index: expected values in 0..{num_nodes - 1}, got one outside")

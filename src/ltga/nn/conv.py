@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch_geometric.nn import GATv2Conv
+from torch_geometric.nn import GATv2Conv, MessagePassing
 from torch_geometric.nn.inits import glorot
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
@@ -115,6 +115,8 @@ class LTGAConv(GATv2Conv):
             in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim,
             fill_value, bias, share_weights, residual, **kwargs,
         )  # fmt: skip
+        # PyG keeps the general propagate beside the one it generates per class; explainers need it.
+        type(self)._orig_propagate = MessagePassing.propagate
         self.scoring, self.normalizer, self.backend = scoring, normalizer, backend
         # Built after GATv2's own parameters, so that those see the same random numbers as in GATv2Conv.
         self.index = make_index(index, out_channels, heads, delta)
@@ -203,14 +205,16 @@ class LTGAConv(GATv2Conv):
         if len(pair) != 2 or pair[0] is None or pair[1] is None:
             raise InputError("x: expected a tensor or a pair (source features, target features), neither None")
         for features in pair:
-            if not isinstance(features, SparseFeatures) and (not isinstance(features, Tensor) or features.dim() != 2):
-                found = list(features.shape) if isinstance(features, Tensor) else type(features).__name__
-                raise InputError(f"x: expected a tensor of shape [N, F], got {found}")
+            if isinstance(features, SparseFeatures):
+                continue
+            if not isinstance(features, Tensor) or features.dim() != 2 or not features.is_floating_point():
+                found = f"{features.dtype} {list(features.shape)}" if isinstance(features, Tensor) else type(features)
+                raise InputError(f"x: expected a floating-point tensor of shape [N, F], got {found}")
         shape = (-1, self.heads, self.out_channels)
+        residual = None if self.res is None else self._project(self.res, pair[1])
         source = self._project(self.lin_l, pair[0]).view(shape)
         shared = self.share_weights and pair[0] is pair[1]
         target = source if shared else self._project(self.lin_r, pair[1]).view(shape)
-        residual = None if self.res is None else self._project(self.res, pair[1])
         sizes = (source.size(0), target.size(0))
         if size is not None and tuple(size) != sizes:
             raise InputError(f"size: is {tuple(size)}, but x has {sizes[0]} sources and {sizes[1]} targets")
@@ -219,7 +223,8 @@ class LTGAConv(GATv2Conv):
         def node_terms(attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
             return self._head_mean(self.lin_r, pair[1], attending), self._head_mean(self.lin_l, pair[0], neighbour)
 
-        shortcut = node_terms if self._fused(source) else None
+        bare = not (_watched(self.lin_l) or _watched(self.lin_r))
+        shortcut = node_terms if bare and self._fused(source) else None
         q = self.index(source, target, graph.edge_index, shortcut)
         scale = shift = None
         if self.modifier is not None:
@@ -228,11 +233,12 @@ class LTGAConv(GATv2Conv):
 
     def _project(self, linear: nn.Module, x: Tensor | SparseFeatures) -> Tensor:
         lazy = isinstance(linear.weight, nn.UninitializedParameter)
-        values = x.values if isinstance(x, SparseFeatures) else x
-        if lazy or linear._forward_hooks or linear._forward_pre_hooks or not self._fused(values):
-            return linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
-        if x.size(1) != linear.weight.size(1):  # type: ignore[operator]
+        if not lazy and x.size(1) != linear.weight.size(1):  # type: ignore[operator]
             raise InputError(f"x: has {x.size(1)} features, the layer was built for {linear.weight.size(1)}")  # type: ignore[operator]
+        values = x.values if isinstance(x, SparseFeatures) else x
+        _same_dtype(values, linear.weight, "x")  # type: ignore[arg-type]
+        if lazy or _watched(linear) or not self._fused(values):
+            return linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
         return self._multiply(x, linear.weight, linear.bias)  # type: ignore[arg-type]
 
     def _head_mean(self, linear: nn.Module, x: Tensor | SparseFeatures, weight: Tensor) -> Tensor:
@@ -257,16 +263,24 @@ class LTGAConv(GATv2Conv):
         self, edge_index: Any, edge_attr: Tensor | None, sources: int, targets: int
     ) -> tuple[Neighbourhoods, Tensor | None]:
         """The neighbourhoods attention runs over, and edge features in the same order."""
-        graph, plain, values = graph_of(edge_index, sources, targets, self.add_self_loops, self.flow)
-        edge_attr = values if edge_attr is None else edge_attr
-        if edge_attr is None:
+        graph, plain, values = graph_of(edge_index, sources, targets, self.add_self_loops, self.flow, self.fill_value)
+        if edge_attr is None and values is None:
             return graph, None
+        edge_attr = values if edge_attr is None else edge_attr
+        if not isinstance(edge_attr, Tensor) or not edge_attr.is_floating_point():
+            kind = edge_attr.dtype if isinstance(edge_attr, Tensor) else type(edge_attr).__name__
+            raise InputError(f"edge_attr: expected a floating-point tensor [E, D], got {kind}")
         if self.lin_edge is None:
             raise InputError("edge_attr: given, but the layer was built without edge_dim; pass edge_dim=...")
         edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
-        if edge_attr.dim() != 2 or len(edge_attr) != plain.size(1) or edge_attr.size(1) != self.edge_dim:
-            raise InputError(f"edge_attr: expected [{plain.size(1)}, {self.edge_dim}], got {list(edge_attr.shape)}")
-        if self.add_self_loops:
+        edges = graph.num_edges if plain is None else plain.size(1)
+        fits = edge_attr.dim() == 2 and self.edge_dim in (-1, edge_attr.size(1))
+        if not fits or len(edge_attr) != edges:
+            raise InputError(f"edge_attr: expected [{edges}, {self.edge_dim}], got {list(edge_attr.shape)}")
+        if isinstance(self.lin_edge.weight, nn.UninitializedParameter):
+            self.lin_edge(edge_attr[:1])
+        _same_dtype(edge_attr, self.lin_edge.weight, "edge_attr")
+        if self.add_self_loops and plain is not None:
             kept, edge_attr = remove_self_loops(plain, edge_attr)
             _, edge_attr = add_self_loops(kept, edge_attr, fill_value=self.fill_value, num_nodes=min(sources, targets))
         return graph, edge_attr
@@ -286,6 +300,7 @@ class LTGAConv(GATv2Conv):
             self.explain or self._message_forward_hooks or self._message_forward_pre_hooks
             or self._aggregate_forward_hooks or self._propagate_forward_hooks or self._edge_update_forward_hooks
             or self._propagate_forward_pre_hooks or self._aggregate_forward_pre_hooks or self.aggr not in ("add", "sum")
+            or (self.lin_edge is not None and _watched(self.lin_edge))
         )  # fmt: skip
 
     def _fused(self, x: Tensor) -> bool:
@@ -315,6 +330,18 @@ class LTGAConv(GATv2Conv):
             f"{self.__class__.__name__}({self.in_channels}, {self.out_channels}, heads={self.heads}, "
             f"index={self.index!r})"
         )
+
+
+def _same_dtype(values: Tensor, weight: Tensor, name: str) -> None:
+    if values.dtype != weight.dtype and not torch.is_autocast_enabled(values.device.type):
+        raise InputError(f"{name}: is {values.dtype}, the layer's parameters are {weight.dtype}; convert one of them")
+
+
+def _watched(module: nn.Module) -> bool:
+    """Whether somebody registered hooks, which only a real call of the module fires."""
+    return bool(
+        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
+    )
 
 
 def _keep_index_if_absent(

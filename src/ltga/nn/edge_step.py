@@ -46,7 +46,9 @@ class EdgeStep:
     def fused(self, keep: Tensor | None) -> tuple[Tensor, Tensor]:
         """(output with bias ``[T, H * C]`` or ``[T, C]``, weights in CSR order) by the compiled kernels."""
         out, weights, _, _ = self._kernel(keep)
-        return out.flatten(1).to(self.source.dtype), weights.to(self.source.dtype)
+        # Under autocast embeddings are half but the parameters are not: the result is as wide as in PyG.
+        dtype = torch.promote_types(self.source.dtype, self.conv.lin_l.weight.dtype)
+        return out.flatten(1).to(dtype), weights.to(dtype)
 
     def fused_logits_and_weights(self) -> tuple[Tensor, Tensor]:
         """(logits, weights) by the compiled kernels."""
@@ -70,7 +72,7 @@ class EdgeStep:
             target, attributes = self.target, self.attributes
             att = conv.att[0] if conv.att is not None else self.source.new_zeros(conv.heads, conv.out_channels)
             if attributes is not None:
-                edge_weight = conv.lin_edge.weight.t().reshape(conv.edge_dim, conv.heads, conv.out_channels)
+                edge_weight = conv.lin_edge.weight.t().reshape(-1, conv.heads, conv.out_channels)
         bias = None if conv.bias is None else conv.bias.view(-1, conv.out_channels)
         return attend(
             self.source.to(wide), cast(target), cast(att), cast(attributes), cast(edge_weight), cast(given),
@@ -82,9 +84,10 @@ class EdgeStep:
     def _gat_logits(self) -> Tensor:
         """GAT's additive logits need only one number per node and head."""
         conv, (j, i) = self.conv, self.graph.edge_index
+        assert conv.att is not None
         logits = (self.source * conv.att).sum(-1).index_select(0, j)
         logits = logits + (self.target * conv.att_target).sum(-1).index_select(0, i)
         if self.attributes is not None:
-            weight = conv.lin_edge.weight.view(conv.heads, conv.out_channels, conv.edge_dim)
+            weight = conv.lin_edge.weight.view(conv.heads, conv.out_channels, -1)
             logits = logits + self.attributes @ torch.einsum("hcd,hc->dh", weight, conv.att[0])
         return F.leaky_relu(logits, conv.negative_slope)

@@ -38,7 +38,7 @@ class EntropicIndex(nn.Module):
         """Back to q = 1."""
 
     def shannon_penalty(self) -> Tensor:
-        """Mean of (q - 1)^2 over the index values of the last forward pass."""
+        """Mean of (q - 1)^2 over the index values; for a gate, over the edges of the passes since the last backward."""
         raise NotImplementedError
 
 
@@ -135,6 +135,11 @@ class EdgeMLP(nn.Module):
     def forward(
         self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
     ) -> Tensor:
+        if source.size(2) != self.channels or self.out.out_features != source.size(1):
+            raise InputError(
+                f"index: the gate was built for {self.out.out_features} heads of {self.channels} channels, "
+                f"the layer has {source.size(1)} of {source.size(2)}"
+            )
         attending, neighbour = self.hidden.weight.split(self.channels, dim=1)
         if node_terms is None:
             per_target, per_source = target.mean(1) @ attending.t(), source.mean(1) @ neighbour.t()
@@ -156,7 +161,7 @@ class EdgeIndex(EntropicIndex):
         super().__init__()
         self.delta = _positive(delta)
         self.gate = EdgeMLP(channels, heads)
-        self._last: Tensor | None = None
+        self._seen: list[Tensor] = []  # q of every pass since the last backward
 
     def reset_parameters(self) -> None:
         self.gate.reset_parameters()
@@ -165,18 +170,19 @@ class EdgeIndex(EntropicIndex):
         self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
     ) -> Tensor:
         q = bounded(self.gate(source, target, edge_index, node_terms), self.delta)
-        if self.training and not torch.compiler.is_compiling():
-            self._last = q
+        if self.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            self._seen = [*self._seen[-63:], q]
+            if q.requires_grad:
+                q.register_hook(lambda _: self._seen.clear())
         return q
 
     def shannon_penalty(self) -> Tensor:
-        if self._last is None:
+        if not self._seen:
             raise InputError("shannon_penalty: run the layer in training mode first; the edges' q is not known yet")
-        last, self._last = self._last, None
-        return ((last - 1) ** 2).mean()
+        return ((torch.cat(self._seen) - 1) ** 2).mean()
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "_last": None}  # a graph-bound tensor can be neither copied nor stored
+        return {**self.__dict__, "_seen": []}  # graph-bound tensors can be neither copied nor stored
 
 
 class EdgeBias(nn.Module):

@@ -87,14 +87,10 @@ def _checked(log_probs: Tensor, labels: Tensor, mask: Tensor | None) -> tuple[Te
         raise InputError(f"log_probs: expected shape [N, C] with C >= 2, got {list(log_probs.shape)}")
     num_nodes, num_classes = log_probs.shape
     if labels.shape != (num_nodes,) or labels.is_floating_point() or labels.dtype == torch.bool:
-        raise InputError(
-            f"labels: expected {num_nodes} integers, got {labels.dtype} of shape {list(labels.shape)}"
-        )
+        raise InputError(f"labels: expected {num_nodes} integers, got {labels.dtype} of shape {list(labels.shape)}")
     if mask is not None:
         if mask.shape != (num_nodes,) or mask.dtype != torch.bool:
-            raise InputError(
-                f"mask: expected {num_nodes} booleans, got {mask.dtype} of shape {list(mask.shape)}"
-            )
+            raise InputError(f"mask: expected {num_nodes} booleans, got {mask.dtype} of shape {list(mask.shape)}")
         log_probs, labels = log_probs[mask], labels[mask]
     if len(labels) == 0:
         raise InputError("mask: no node to evaluate; the mask is empty")

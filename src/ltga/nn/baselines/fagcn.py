@@ -57,9 +57,7 @@ class FAGCN(nn.Module):
         width = hidden_channels * heads
         self.dropout = dropout
         self.embed = nn.Linear(in_channels, width)
-        self.convs = nn.ModuleList(
-            FAConv(width, eps=eps, dropout=dropout, normalize=False) for _ in range(num_layers)
-        )
+        self.convs = nn.ModuleList(FAConv(width, eps=eps, dropout=dropout, normalize=False) for _ in range(num_layers))
         self.classify = nn.Linear(width, num_classes)
         self._edges = OncePerGraph(gcn_edges)
 

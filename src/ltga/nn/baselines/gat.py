@@ -83,9 +83,7 @@ class GAT(nn.Module):
     def _apply_layer(self, layer: int, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor:
         if edge_attr is not None and self.edge_dim is None:
             width = edge_attr.size(1) if edge_attr.dim() == 2 else 1
-            raise InputError(
-                f"edge_attr: the model was built without edge_dim; build it with edge_dim={width}"
-            )
+            raise InputError(f"edge_attr: the model was built without edge_dim; build it with edge_dim={width}")
         x = F.dropout(x, self.dropout, self.training)
         out: Tensor = self.convs[layer](x, edge_index, edge_attr)
         return out

@@ -10,9 +10,7 @@ from ltga.errors import InputError
 from ltga.nn.baselines.propagation import OncePerGraph, SparseOperator, hop_matrices, symmetric_normalized
 
 
-def hop_operators(
-    edge_index: Tensor, num_nodes: int, dtype: torch.dtype
-) -> tuple[SparseOperator, SparseOperator]:
+def hop_operators(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> tuple[SparseOperator, SparseOperator]:
     """Normalised propagation from exactly one hop and from exactly two hops away.
 
     >>> one, two = hop_operators(torch.tensor([[0, 1], [1, 2]]), 3, torch.float32)
