@@ -22,6 +22,7 @@ MODES = {
     "reusing": {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(10**11)},
 }
 LAYERS = ("pyg-gatv2", "ltga-head", "ltga-edge", "entmax-1.5")
+TRAINING = {"gum-syntax": 6, "cora": 30}  # epochs
 SCALING = [10**4, 10**5, 10**6, 10**7]
 
 
@@ -44,6 +45,13 @@ def run_benchmarks(
             request = {"task": "memory", "work": work, "name": name, "data": data}
             entry["extra_bytes"][name] = child(request, {})["extra_bytes"]
         results["works"][work] = entry
+    results["training"] = {}
+    for dataset, epochs in (TRAINING if extras else {}).items():
+        results["training"][dataset] = {}
+        for mode, settings in MODES.items():
+            say(f"training on {dataset} ({mode} allocator)")
+            request = {"task": "training", "dataset": dataset, "epochs": epochs, "data": data}
+            results["training"][dataset][mode] = child(request, settings)["seconds"]
     if extras:
         say("aggregation with 45 % zeros")
         results["zeros"] = child({"task": "zeros", "share": 0.45}, {})
@@ -103,6 +111,21 @@ def table(results: dict[str, Any]) -> str:
     for name, entry in results["works"].items():
         pyg, ours = (entry["extra_bytes"][layer] for layer in LAYERS[:2])
         lines.append(f"| {name} | {pyg / 1e6:.0f} MB | {ours / 1e6:.0f} MB | 1/{pyg / max(ours, 1):.1f} |")
+    if results.get("training"):
+        lines += [
+            "",
+            "| whole training run, evaluation every epoch | allocator | PyG GATv2Conv | LTGA-Head | faster | with the "
+            "paper's random numbers |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
+        for dataset, modes in results["training"].items():
+            for mode, seconds in modes.items():
+                best = {name: min(values) for name, values in seconds.items()}
+                lines.append(
+                    f"| {dataset} | {mode} | {best['pyg-gatv2']:.3f} s an epoch | {best['ltga-head']:.3f} s | "
+                    f"**{best['pyg-gatv2'] / best['ltga-head']:.1f}x** | "
+                    f"{best['pyg-gatv2'] / best['ltga-head-paper']:.1f}x |"
+                )
     if "zeros" in results:
         best = {name: min(values) for name, values in results["zeros"]["seconds"].items()}
         lines += [

@@ -78,8 +78,8 @@ def _mean_q(group: list[Run]) -> str:
 
 def _final_q(run: Run) -> list[float]:
     """Every layer's and head's q at the best epoch (means over edges for a gate)."""
-    layers: list[dict[str, Any]] = run.record["trajectory"]["q"][run.record["best_epoch"] - 1]
-    return [value for layer in layers for value in layer.get("mean", [])]
+    epoch = run.record["best_epoch"] - 1
+    return [value for layer in run.record["trajectory"]["q"] for value in layer["mean"][epoch]]
 
 
 def _zero_fraction(record: dict[str, Any]) -> float:

@@ -245,11 +245,23 @@ def project_sparse(
         ptr.numpy(),
         col.numpy(),
         values.detach().numpy(),
-        weight.detach().t().contiguous().numpy(),
+        _transposed(weight.detach()).numpy(),
         start,
         out.numpy(),
     )
     run_blocks(row_blocks(ptr.numpy()), lambda _, first, last: multiply_rows(first, last, *inputs))
+    return out
+
+
+def _transposed(matrix: Tensor) -> Tensor:
+    """A contiguous transpose."""
+    from ltga.kernels.sparse_rows import transpose_rows
+
+    matrix = matrix.contiguous()
+    out = buffers.empty((matrix.size(1), matrix.size(0)), matrix.dtype)
+    blocks = [(a, min(a + 128, matrix.size(1))) for a in range(0, matrix.size(1), 128)]
+    inputs = (matrix.numpy(), out.numpy())
+    run_blocks(blocks, lambda _, first, last: transpose_rows(first, last, *inputs))
     return out
 
 
@@ -276,7 +288,7 @@ def project_sparse_backward(grad: Tensor, values: Tensor, tptr: Tensor, trow: Te
         out.numpy(),
     )
     run_blocks(row_blocks(tptr.numpy()), lambda _, first, last: gather_rows(first, last, *inputs))
-    return out.t().contiguous()
+    return _transposed(out)
 
 
 @project_sparse_backward.register_fake

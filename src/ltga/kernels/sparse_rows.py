@@ -44,6 +44,19 @@ def sum_rows(first, last, tptr, trow, grad, out):  # type: ignore[no-untyped-def
 
 
 @compiled()
+def transpose_rows(first, last, source, out):  # type: ignore[no-untyped-def]
+    """Rows first..last of out = source^T, tile by tile so that both sides stay in cache."""
+    tile = 32
+    for top in range(first, last, tile):
+        bottom = min(top + tile, last)
+        for left in range(0, source.shape[0], tile):
+            right = min(left + tile, source.shape[0])
+            for i in range(top, bottom):
+                for j in range(left, right):
+                    out[i, j] = source[j, i]
+
+
+@compiled()
 def check_sparse(ptr, col, columns, stored):  # type: ignore[no-untyped-def]
     """True if the arrays do not describe a CSR matrix with that many columns and values."""
     if len(ptr) == 0 or ptr[0] != 0 or ptr[-1] != stored or len(col) != stored:

@@ -6,6 +6,7 @@ pools this is safe from several Python threads at once and after a fork, and cos
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import os
 import threading
@@ -15,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 
-EDGES_PER_BLOCK = 4096
+WORK_PER_BLOCK = 1024  # edges
+ROW_WORK = 2  # a row costs about as much as two edges
 MAX_BLOCKS = 64
 
 _lock = threading.Lock()
@@ -39,14 +41,31 @@ def _pool_of(size: int) -> ThreadPoolExecutor:
         return _pool
 
 
+class _Work:
+    """Work before each row, as a sequence that computes only what is looked at."""
+
+    def __init__(self, ptr: np.ndarray) -> None:
+        self._ptr = ptr
+
+    def __getitem__(self, row: int) -> int:
+        return int(self._ptr[row]) + ROW_WORK * row
+
+    def __len__(self) -> int:
+        return len(self._ptr)
+
+
 def row_blocks(ptr: np.ndarray) -> list[tuple[int, int]]:
     """Cut rows into blocks of about equal work, depending on the graph alone and not on the threads."""
     rows = len(ptr) - 1
-    work = ptr + 2 * np.arange(rows + 1)
-    count = int(np.clip(work[-1] // EDGES_PER_BLOCK, 1, MAX_BLOCKS))
-    cuts = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1])
-    bounds = np.unique(np.concatenate([[0], cuts, [rows]]))
-    return [(int(a), int(b)) for a, b in itertools.pairwise(bounds)] or [(0, 0)]
+    total = int(ptr[-1]) + ROW_WORK * rows
+    count = min(max(total // WORK_PER_BLOCK, 1), MAX_BLOCKS)
+    bounds = [0]
+    for block in range(1, count):
+        cut = bisect.bisect_left(_Work(ptr), block * total // count, lo=bounds[-1], hi=rows)
+        if cut > bounds[-1]:
+            bounds.append(cut)
+    bounds.append(rows)
+    return list(itertools.pairwise(bounds))
 
 
 def run_blocks(blocks: list[tuple[int, int]], task: Callable[[int, int, int], None]) -> None:
