@@ -228,7 +228,8 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
 
     grads = [
         if_needed(0, gx), if_needed(1, g_target), if_needed(2, g_att), if_needed(3, g_edge_attr),
-        if_needed(4, g_edge_weight), if_needed(5, g_shift), if_needed(6, g_scale), if_needed(7, g_shift),
+        if_needed(4, g_edge_weight), if_needed(5, g_shift), if_needed(6, g_scale),
+        if_needed(7, g_shift.clone() if needs[5] else g_shift),
         if_needed(8, g_q) if ctx.normalizer != NORMALIZERS["softmax"] else None,
         None, grad_out.sum(0) if needs[10] else None,
     ]  # fmt: skip

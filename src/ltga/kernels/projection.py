@@ -142,6 +142,8 @@ def sparse_form(x: Tensor) -> SparseFeatures | None:
 
 def _rows_seem_to_repeat(x: Tensor) -> bool:
     """A glance at a few columns of some rows, so that ordinary features cost next to nothing."""
+    if x.size(1) < 2:
+        return False
     sample = x[:: max(1, len(x) // _SAMPLE), :2].double().contiguous().numpy().view(np.complex128)
     return len(np.unique(sample)) < DISTINCT_BELOW * len(sample)
 
