@@ -38,7 +38,7 @@ def run_benchmarks(
         entry: dict[str, Any] = {"what": WORKS[work].what, "seconds": {}, "extra_bytes": {}}
         for mode, settings in MODES.items():
             say(f"{work}: timing ({mode} allocator)")
-            request = {"task": "times", "work": work, "names": LAYERS, "data": data, "repeats": None}
+            request: dict[str, Any] = {"task": "times", "work": work, "names": LAYERS, "data": data, "repeats": None}
             entry["seconds"][mode] = child(request, settings)["seconds"]
         for name in LAYERS[:2]:
             say(f"{work}: memory of {name}")

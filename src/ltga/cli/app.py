@@ -27,7 +27,7 @@ SMALL = "texas,wisconsin,cornell,cora,citeseer,pubmed"
 def train(
     dataset: Annotated[str, typer.Argument(help="A dataset's name, or a path to your own graph.")] = "digits-noise",
     method: Annotated[str, typer.Option(help="One or more methods, comma-separated.")] = "gatv2,ltga-head",
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 1 on.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 1 on.")] = 2,
     init: Annotated[
         str, typer.Option(help="paired: all attention methods start alike; paper: as published.")
     ] = "paired",

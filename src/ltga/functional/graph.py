@@ -41,16 +41,17 @@ def score_edges(
     >>> score_edges(x, x, torch.tensor([[0], [1]]), "dot", torch.zeros(1, 4))
     tensor([[2.]])
     """
+    if scoring not in ("gatv2", "gat", "dot"):
+        raise InputError(f"scoring: expected 'gatv2', 'gat' or 'dot', got {scoring!r}")
     j, i = edge_index[0], edge_index[1]
     key = source.index_select(0, j) if edge is None else source.index_select(0, j) + edge  # [E, H, C]
-    if scoring == "gatv2":
-        return (F.leaky_relu(key + target.index_select(0, i), negative_slope) * att).sum(-1)
     if scoring == "dot":
         return (key * target.index_select(0, i)).sum(-1) / source.size(-1) ** 0.5
-    if scoring == "gat":
-        assert att_target is not None
-        return F.leaky_relu((key * att).sum(-1) + (target * att_target).sum(-1).index_select(0, i), negative_slope)
-    raise InputError(f"scoring: expected 'gatv2', 'gat' or 'dot', got {scoring!r}")
+    assert att is not None
+    if scoring == "gatv2":
+        return (F.leaky_relu(key + target.index_select(0, i), negative_slope) * att).sum(-1)
+    assert att_target is not None
+    return F.leaky_relu((key * att).sum(-1) + (target * att_target).sum(-1).index_select(0, i), negative_slope)
 
 
 def normalise_edges(logits: Tensor, q: Index, target: Tensor, num_targets: int, normalizer: str) -> Tensor:
