@@ -75,7 +75,9 @@ def bench(
     """
     from ltga.bench.run import run_benchmarks, table
     from ltga.bench.works import WORKS
+    from ltga.cli.output import check_output, write_text
 
+    check_output(json_out, "--json")
     console = Console()
     if list_works:
         for entry in WORKS.values():
@@ -86,7 +88,7 @@ def bench(
         results = run_benchmarks(work.split(","), data=folder, extras=not quick, say=status.update)
     print(table(results))
     if json_out is not None:
-        json_out.write_text(json.dumps(results, indent=1) + "\n")
+        write_text(json_out, json.dumps(results, indent=1) + "\n")
 
 
 @app.command()

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ltga.cli.allocator import keep_freed_memory
+from ltga.cli.output import check_output, write_text
 from ltga.data import load_dataset
 from ltga.suite.paper_cells import PAPER_CELLS
 from ltga.train.record import Record
@@ -24,6 +25,7 @@ def reproduce_cells(
     data: Path | None,
 ) -> None:
     """Run what is not in the store yet, then print (and write) the table."""
+    check_output(out, "--out")
     keep_freed_memory()
     graphs = [load_dataset(name, data) for name in datasets]
     columns = (
@@ -44,4 +46,4 @@ def reproduce_cells(
         cells = reproduction_table(methods, graphs, range(1, seeds + 1), store=store, on_run=done)
     print(to_markdown(cells, PAPER_CELLS))
     if out is not None:
-        out.write_text(to_csv(cells, PAPER_CELLS) if out.suffix == ".csv" else to_markdown(cells, PAPER_CELLS))
+        write_text(out, to_csv(cells, PAPER_CELLS) if out.suffix == ".csv" else to_markdown(cells, PAPER_CELLS))

@@ -74,6 +74,8 @@ def _table(graph: Dataset, runs: dict[str, list[Run]]) -> Table:
 
 
 def _mean_q(group: list[Run]) -> str:
+    if "attention" not in group[0].record:
+        return ""
     learned = [run for run in group if isinstance(run.model, LTGA) and run.model.convs[0].normalizer != "softmax"]
     values = [q for run in learned for q in _final_q(run)]
     return f"{statistics.fmean(values):.2f}" if values else "1 (softmax)"

@@ -1,0 +1,21 @@
+"""Files the command line writes: refused before the work if they cannot be written, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ltga.errors import InputError
+
+
+def check_output(path: Path | None, option: str) -> None:
+    """Raise unless a file can be written at ``path``; called before hours of work, not after."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK)):
+        raise InputError(f"{option}: cannot write {path}; its folder must exist and be writable")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` to ``path``, whole or not at all."""
+    from ltga.train.storage import write_atomic
+
+    write_atomic(path, lambda stream: stream.write(text.encode()))
