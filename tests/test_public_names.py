@@ -1,13 +1,17 @@
 """The names people rely on: a change here is a change of contract (design.md), not a refactoring."""
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 from torch_geometric.nn import GATv2Conv
 
 import ltga
+import ltga.data
 import ltga.functional
 import ltga.nn
+import ltga.train
 from ltga.nn import LTGAConv
 
 
@@ -57,10 +61,46 @@ def test_nn_names():
 
 
 def test_top_level_names():
-    assert {"LTGAError", "__version__"} <= set(ltga.__all__)
+    assert {"LTGAClassifier", "LTGAError", "Nodes", "__version__", "fit", "load_run"} <= set(ltga.__all__)
     for name in ltga.__all__:
         assert getattr(ltga, name) is not None
     assert len(ltga.__all__) <= 16
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = "import sys, ltga; print([name for name in ('torch', 'sklearn', 'pandas', 'numba') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_classifier_signature():
+    contract = {
+        "fit": ["X", "y", "edge_index", "edge_attr", "val_mask", "callbacks"],
+        "predict": ["X", "edge_index", "edge_attr"],
+        "predict_proba": ["X", "edge_index", "edge_attr"],
+        "score": ["X", "y", "edge_index", "edge_attr", "sample_weight"],
+        "save": ["path"],
+    }
+    for name, arguments in contract.items():
+        assert list(parameters(getattr(ltga.LTGAClassifier, name))) == arguments
+    assert next(iter(parameters(ltga.LTGAClassifier.__init__))) == "method"
+    for name in ("get_params", "set_params", "load"):
+        assert callable(getattr(ltga.LTGAClassifier, name))
+
+
+def test_run_and_sampler_signatures():
+    assert list(parameters(ltga.Run.predict)) == list(parameters(ltga.Run.predict_proba)) == ["data", "batch_size"]
+    sampler = ["data", "fanout", "nodes", "batch_size", "shuffle", "seed"]
+    assert list(parameters(ltga.data.NeighborSampler.__init__)) == sampler
+    assert list(parameters(ltga.fit))[:5] == ["dataset", "method", "seed", "split", "protocol"]
+    assert {"LTGAClassifier", "MiniBatch", "TensorBoard"} <= set(ltga.train.__all__)
+
+
+def test_explain_signature():
+    assert [(name, p.default) for name, p in parameters(ltga.explain).items()] == [
+        ("run", inspect.Parameter.empty),
+        ("dataset", None),
+    ]
 
 
 def test_layer_signature_is_a_superset_of_gatv2s():

@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Any
 from ltga.errors import LTGAError
 
 if TYPE_CHECKING:
-    from ltga.data import Dataset, load_dataset
+    from ltga.analysis.explain import explain
+    from ltga.data import Dataset, Nodes, load_dataset
     from ltga.nn import LTGA, LTGAConv, build_model
-    from ltga.train import Protocol, Run, fit, load_run
+    from ltga.train import LTGAClassifier, Protocol, Run, fit, load_run
 
 __version__ = "0.1.0"
 __all__ = [
     "LTGA",
     "Dataset",
+    "LTGAClassifier",
     "LTGAConv",
     "LTGAError",
+    "Nodes",
     "Protocol",
     "Run",
     "__version__",
     "build_model",
+    "explain",
     "fit",
     "load_dataset",
     "load_run",
@@ -29,10 +33,13 @@ __all__ = [
 
 _HOME = {
     "Dataset": "ltga.data",
+    "Nodes": "ltga.data",
     "load_dataset": "ltga.data",
     "LTGA": "ltga.nn",
     "LTGAConv": "ltga.nn",
     "build_model": "ltga.nn",
+    "LTGAClassifier": "ltga.train",
+    "explain": "ltga.analysis.explain",
     "Protocol": "ltga.train",
     "Run": "ltga.train",
     "fit": "ltga.train",

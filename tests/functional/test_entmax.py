@@ -68,7 +68,7 @@ def test_solver_needs_a_handful_of_iterations(alpha, scale):
     x = z - z.amax(1, keepdim=True)
     p, iterations = solve(x, torch.tensor(alpha - 1, dtype=torch.double), DenseRows(1))
     assert torch.allclose(p.sum(1), torch.ones(200, dtype=torch.double), atol=1e-12 if alpha <= 2 else 1e-9)
-    assert iterations <= 8 or (alpha > 2 and iterations < 40)  # the slowest of 200 rows
+    assert iterations <= (8 if alpha <= 2 else 14)  # the slowest of 200 rows; above 2 some halve the support
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.3, 2.0])

@@ -241,13 +241,13 @@ def fuzz_small_operators(fuzzer, rounds):
         dense = fuzzer.draw(6, 5) * (fuzzer.draw(6, 5) > 0.5)
         form = SparseFeatures.from_dense(dense)
         weight, bias = fuzzer.draw(3, 5), fuzzer.draw(3)
-        arrays = [form.values, form.ptr, form.col, form.tptr, form.trow, form.tpos]
-        place = fuzzer.random.randrange(8)
-        if place in (1, 2, 3, 4, 5):
+        arrays = [form.values, form.ptr, form.col]
+        place = fuzzer.random.randrange(6)
+        if place in (1, 2):
             arrays[place] = fuzzer.corrupted_integers(arrays[place])
         elif place == 0:
             arrays[0] = fuzzer.corrupted_floats(arrays[0])
-        elif place == 6:
+        elif place == 3:
             weight = fuzzer.corrupted_floats(weight)
         else:
             bias = fuzzer.corrupted_floats(bias)
@@ -259,10 +259,36 @@ def fuzz_small_operators(fuzzer, rounds):
 
         fuzzer.attempt(f"project_sparse {number} changed {place}", run, Exception)
 
-        grad = fuzzer.corrupted_floats(fuzzer.draw(6, 3)) if place == 7 else fuzzer.draw(6, 3)
+        columns = fuzzer.random.choice([5, 5, 3, 0, -2])
+        grad = fuzzer.corrupted_floats(fuzzer.draw(6, 3)) if place == 5 else fuzzer.draw(6, 3)
         fuzzer.attempt(
             f"project_sparse_backward {number} changed {place}",
-            lambda a=(grad, arrays[0], *arrays[3:]): torch.ops.ltga.project_sparse_backward(*a),
+            lambda a=(grad, *arrays, columns): torch.ops.ltga.project_sparse_backward(*a),
+            Exception,
+        )
+
+
+def fuzz_edge_mlp(fuzzer, rounds):
+    for number in range(rounds):
+        nb = structures(fuzzer)
+        floats = [fuzzer.draw(5, 4), fuzzer.draw(5, 4), fuzzer.draw(3, 4), fuzzer.draw(3)]
+        structure, grad = list(nb.structure), fuzzer.draw(nb.num_edges, 3)
+        place = fuzzer.random.randrange(11)
+        if place < 4:
+            floats[place] = fuzzer.corrupted_floats(floats[place])
+        elif place < 10:
+            structure[place - 4] = fuzzer.corrupted_integers(structure[place - 4])
+        else:
+            grad = fuzzer.corrupted_floats(grad)
+        csr = number % 2 == 0
+        fuzzer.attempt(
+            f"edge_mlp {number} changed {place}",
+            lambda a=(*floats, *structure, csr): torch.ops.ltga.edge_mlp(*a),
+            Exception,
+        )
+        fuzzer.attempt(
+            f"edge_mlp_backward {number} changed {place}",
+            lambda a=(grad, *floats[:3], *structure, csr): torch.ops.ltga.edge_mlp_backward(*a),
             Exception,
         )
 
@@ -308,6 +334,7 @@ SECTIONS = {
     "segments": (fuzz_segments, 500),
     "attend": (fuzz_attend, 1500),
     "small": (fuzz_small_operators, 500),
+    "gate": (fuzz_edge_mlp, 400),
     "backward": (fuzz_attend_backward, 1000),
 }
 

@@ -100,6 +100,16 @@ def test_the_same_run_gives_the_same_record(small: Dataset, quick: dict) -> None
         assert all((first.arrays[name] == second.arrays[name]).all() for name in first.arrays)
 
 
+def test_how_features_lie_in_memory_makes_no_difference(small: Dataset, quick: dict) -> None:
+    columns_first = small.data.clone()
+    columns_first.x = small.data.x.t().contiguous().t()
+    turned = Dataset(small.name, columns_first, *(mask.unsqueeze(0) for mask in small.split(0)))
+    straight = Dataset(small.name, small.data, *(mask.unsqueeze(0) for mask in small.split(0)))
+    first, second = (fit(graph, "gatv2", 1, protocol=Protocol(epochs=3, **quick)) for graph in (straight, turned))
+    assert not turned.data.x.is_contiguous()
+    assert without_surroundings(first.record) == without_surroundings(second.record)
+
+
 def test_the_callers_random_numbers_are_left_alone(small: Dataset, quick: dict) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)

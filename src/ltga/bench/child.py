@@ -86,10 +86,11 @@ def million(nodes: int, edges: int) -> dict[str, Any]:
 
 def zeros(share: float) -> dict[str, Any]:
     """Aggregation alone: softmax weights against weights of which a share is exactly zero."""
-    from ltga.kernels import aggregate, neighbourhoods
+    from ltga.kernels import aggregate, buffers, neighbourhoods
 
-    x, edge_index = random_graph(50_000, 800_000, 512)
-    x = x.view(-1, 8, 64)
+    features, edge_index = random_graph(50_000, 800_000, 512)
+    x = buffers.empty((50_000, 8, 64), torch.float32)  # where a layer's projection would have put it
+    x.copy_(features.view(-1, 8, 64))
     graph = neighbourhoods(edge_index, len(x), len(x), True)
     generator = torch.Generator().manual_seed(1)
     dense = torch.rand(graph.num_edges, 8, generator=generator)

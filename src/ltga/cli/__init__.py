@@ -1,5 +1,5 @@
 """The command line: parses, calls, prints."""
 
-from ltga.cli.app import main
+from ltga.cli.entry import main
 
 __all__ = ["main"]

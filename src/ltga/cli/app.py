@@ -3,44 +3,109 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from ltga import __version__
+from ltga.cli.options import Data, Json, complete_dataset, complete_methods, complete_setting
+from ltga.cli.suite import suite_app
+from ltga.cli.terminal import messages, results
 
 app = typer.Typer(
-    help="Graph attention that learns how sparse to be. Start with: ltga train",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-Data = Annotated[
-    Path | None, typer.Option("--data", help="Folder with datasets (default: $LTGA_DATA, then the cache).")
-]
+app.add_typer(suite_app, name="suite")
 HEADLINE = "gcn,gat,gatv2,ltga-global,ltga-layer,ltga-head,ltga-edge"
 SMALL = "texas,wisconsin,cornell,cora,citeseer,pubmed"
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"ltga {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Graph attention that learns how sparse to be. Start with: ltga train"""
+
+
 @app.command()
 def train(
-    dataset: Annotated[str, typer.Argument(help="A dataset's name, or a path to your own graph.")] = "digits-noise",
-    method: Annotated[str, typer.Option(help="One or more methods, comma-separated.")] = "gatv2,ltga-head",
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 1 on.")] = 2,
-    init: Annotated[
-        str, typer.Option(help="paired: all attention methods start alike; paper: as published.")
-    ] = "paired",
-    out: Annotated[Path, typer.Option(help="Where the runs are stored.")] = Path("runs"),
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            help="A dataset's name (see `ltga datasets`), or your own graph: an .npz or .safetensors file, or a folder "
+            "with edges.csv and nodes.csv (or .parquet). Default: digits-noise, the embedded demo.",
+            autocompletion=complete_dataset,
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods, comma-separated (see `ltga methods`). Default: gatv2,ltga-head,ltga-edge.",
+            autocompletion=complete_methods,
+        ),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds, from 1 on. Default: 3.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the protocol, for example epochs=500; repeatable. Wins over --config.",
+            autocompletion=complete_setting,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with dataset, method, seeds and a table \\[protocol]. Loses to the command line."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder where runs are stored; those already there are not run again.")
+    ] = Path("runs"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is already stored.")] = False,
+    page: Annotated[
+        Path | None, typer.Option(help="Where to write the page to look at. Default: inside --out.")
+    ] = None,
+    convention: Annotated[
+        str | None,
+        typer.Option(
+            help="Your own graph: what a row of edges means: 'directed', 'undirected, once', 'both directions'."
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
+    json_wanted: Json = False,
     data: Data = None,
 ) -> None:
-    """Train methods on a graph and compare them.
+    """Train methods on a graph and compare them; without arguments, the one-minute demo.
 
-    Example: ltga train cora --method gatv2,ltga-edge --seeds 10
+    Settings come from, first to last: --set and the other options, the --config file, for digits-noise a smaller and
+    quicker network, the paper's protocol with paired initialisation.
+
+    Examples:
+
+    ltga train
+
+    ltga train cora --method gatv2,ltga-edge --seeds 10
+
+    ltga train my-graph.npz --set epochs=500 --set hidden_channels=32
+
+    ltga train my-folder/ --config settings.toml --json > summary.json
     """
+    from ltga.cli.plan import make_plan
     from ltga.cli.train import train_and_compare
 
-    train_and_compare(Console(), dataset, method.split(","), seeds, init, out, data)
+    plan = make_plan(dataset, None if method is None else method.split(","), seeds, settings or (), config)
+    train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted)
 
 
 @app.command()
@@ -58,7 +123,7 @@ def reproduce(
     """
     from ltga.cli.reproduce import reproduce_cells
 
-    reproduce_cells(Console(), methods.split(","), datasets.split(","), seeds, store, out, data)
+    reproduce_cells(messages(), methods.split(","), datasets.split(","), seeds, store, out, data)
 
 
 @app.command()
@@ -78,49 +143,69 @@ def bench(
     from ltga.cli.output import check_output, write_text
 
     check_output(json_out, "--json")
-    console = Console()
+    console = results()
     if list_works:
         for entry in WORKS.values():
             console.print(f"{entry.name}: {entry.what}", highlight=False)
         return
-    with console.status("measuring") as status:
+    with messages().status("measuring") as status:
         folder = None if data is None else str(data)
-        results = run_benchmarks(work.split(","), data=folder, extras=not quick, say=status.update)
-    print(table(results))
+        measured = run_benchmarks(work.split(","), data=folder, extras=not quick, say=status.update)
+    print(table(measured))
     if json_out is not None:
-        write_text(json_out, json.dumps(results, indent=1) + "\n")
+        write_text(json_out, json.dumps(measured, indent=1) + "\n")
 
 
 @app.command()
-def datasets() -> None:
-    """List the datasets and what is known about them."""
+def explain(
+    run: Annotated[Path, typer.Argument(help="A stored run: the path of its record.")],
+    page: Annotated[Path | None, typer.Option(help="Write a page to look at (.html).")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="Write every edge, layer and head (.parquet).")] = None,
+    graphml: Annotated[Path | None, typer.Option(help="Write the graph with its weights (.graphml).")] = None,
+    node: Annotated[int | None, typer.Option(help="Show what this node attends to.")] = None,
+    graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
+    data: Data = None,
+) -> None:
+    """Show what attention did in a run, and which edges it ignored.
+
+    Example: ltga explain runs/1c556dcb.json --page out.html
+    """
+    from ltga.cli.explain import explain_run
+
+    explain_run(results(), run, page, parquet, graphml, node, data, graph)
+
+
+@app.command()
+def datasets(json_wanted: Json = False, data: Data = None) -> None:
+    """List the datasets: what they are, where they come from, which paper, and whether they are here.
+
+    Example: ltga datasets --data my-datasets
+    """
     from ltga.cli.lists import print_datasets
 
-    print_datasets(Console())
+    print_datasets(results(), data, json_wanted)
 
 
 @app.command()
-def methods() -> None:
-    """List the methods, what they are and where they come from."""
+def methods(json_wanted: Json = False) -> None:
+    """List the methods: what they are and which paper they come from.
+
+    Example: ltga methods --json
+    """
     from ltga.cli.lists import print_methods
 
-    print_methods(Console())
+    print_methods(results(), json_wanted)
 
 
-def main() -> None:
-    """Entry point: exit code 0, 2 with a one-line error, or 130 after Ctrl-C."""
-    from ltga.errors import LTGAError
+@app.command()
+def doctor(json_wanted: Json = False, data: Data = None) -> None:
+    """Look at versions, kernels, threads and data, and test the kernels against the definition.
 
-    debug = "--debug" in sys.argv
-    if debug:
-        sys.argv.remove("--debug")
-    try:
-        app(standalone_mode=True)
-    except LTGAError as error:
-        if debug:
-            raise
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted; finished runs are kept", style="yellow")
-        sys.exit(130)
+    Takes about two seconds once the kernels are compiled. Exit code 1 if something is broken.
+
+    Example: ltga doctor --json
+    """
+    from ltga.cli.doctor import report
+
+    if not report(results(), data, json_wanted):
+        raise typer.Exit(1)

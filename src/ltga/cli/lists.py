@@ -2,30 +2,65 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from pathlib import Path
+
 from rich.console import Console
 from rich.table import Table
 
+from ltga.data import CATALOGUE
+from ltga.data.catalogue import Facts
+from ltga.data.store import locate
+from ltga.nn.methods import METHODS
 
-def print_datasets(console: Console) -> None:
-    """One line per dataset."""
-    from ltga.data import CATALOGUE
 
+def place(facts: Facts, root: Path | None) -> str:
+    """Where a dataset is, or where it would come from."""
+    if facts.reader == "generated":
+        return "built in"
+    folder = locate(facts, root)
+    if folder is not None:
+        return str(folder)
+    wanted = facts.raw or ((facts.packed,) if facts.packed else ())
+    return "to be downloaded" if all(file.url for file in wanted) else "not here, and not downloadable"
+
+
+def print_datasets(console: Console, root: Path | None, json_wanted: bool) -> None:
+    """One line per dataset: what it is, where it comes from, which paper, and where it lies."""
+    if json_wanted:
+        rows = [{**_plain(facts), "place": place(facts, root)} for facts in CATALOGUE.values()]
+        print(json.dumps(rows, indent=1, allow_nan=False))
+        return
     table = Table(box=None, header_style="bold")
-    for name in ("dataset", "nodes", "edges", "features", "classes", "homophily"):
-        table.add_column(name, justify="left" if name == "dataset" else "right")
+    table.add_column("dataset", no_wrap=True)
+    for name in ("nodes", "edges", "features", "classes", "homophily"):
+        table.add_column(name, justify="right")
+    for name in ("what", "paper", "files from", "here"):
+        table.add_column(name)
     for name, facts in CATALOGUE.items():
-        cells = (facts.nodes, facts.edges, facts.features, facts.classes, facts.homophily)
-        table.add_row(name, *("" if cell is None else f"{cell:,}" for cell in cells))
+        numbers = (facts.nodes, facts.edges, facts.features, facts.classes, facts.homophily)
+        cells = ("" if number is None else f"{number:,}" for number in numbers)
+        table.add_row(name, *cells, facts.about, facts.paper, facts.source, place(facts, root))
     console.print(table)
 
 
-def print_methods(console: Console) -> None:
-    """One line per method."""
-    from ltga.nn.methods import METHODS
-
+def print_methods(console: Console, json_wanted: bool) -> None:
+    """One line per method: what it is and which paper it comes from."""
+    if json_wanted:
+        keys = ("name", "label", "family", "about", "source")
+        rows = [{key: getattr(method, key) for key in keys} for method in METHODS.values()]
+        print(json.dumps(rows, indent=1))
+        return
     table = Table(box=None, header_style="bold")
-    for name in ("method", "what", "source"):
+    table.add_column("method", no_wrap=True)
+    for name in ("family", "what", "paper"):
         table.add_column(name)
     for method in METHODS.values():
-        table.add_row(method.name, method.about, method.source)
+        table.add_row(method.name, method.family, method.about, method.source)
     console.print(table)
+
+
+def _plain(facts: Facts) -> dict[str, object]:
+    """The facts without the list of files, which is long and of no use outside."""
+    return {key: value for key, value in asdict(facts).items() if key not in ("packed", "raw")}

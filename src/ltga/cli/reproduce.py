@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ltga.cli.allocator import keep_freed_memory
-from ltga.cli.output import check_output, write_text
+from ltga.cli.output import check_folder, check_output, write_text
 from ltga.data import load_dataset
+from ltga.nn.methods import find_method
 from ltga.suite.paper_cells import PAPER_CELLS
 from ltga.train.record import Record
 from ltga.train.reproduce import reproduction_table, to_csv, to_markdown
@@ -24,9 +25,11 @@ def reproduce_cells(
     out: Path | None,
     data: Path | None,
 ) -> None:
-    """Run what is not in the store yet, then print (and write) the table."""
+    """Run what is not in the store yet, with progress on ``console``, then print (and write) the table."""
     check_output(out, "--out")
+    check_folder(store, "--store")
     keep_freed_memory()
+    methods = [find_method(name).name for name in methods]
     graphs = [load_dataset(name, data) for name in datasets]
     columns = (
         TextColumn("{task.description}"),
@@ -35,7 +38,7 @@ def reproduce_cells(
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("runs", total=len(methods) * len(graphs) * seeds)
 
         def done(record: Record) -> None:

@@ -2,118 +2,176 @@
 
 from __future__ import annotations
 
-import statistics
+import json
+import re
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from ltga.cli.allocator import keep_freed_memory
+from ltga.cli.kernels import compiled_kernels
+from ltga.cli.output import check_folder, check_output
+from ltga.cli.plan import Plan, check_plan
+from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, table
 from ltga.data import Dataset, load_dataset
-from ltga.nn import LTGA
+from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
-from ltga.train import EpochInfo, Protocol, Run, fit
-from ltga.train.progress import describe
+from ltga.train import EpochInfo, Run, fit, load_run
+from ltga.train.fit import run_configuration
+from ltga.train.record import run_id
 
 
 def train_and_compare(
-    console: Console, dataset: str, methods: list[str], seeds: int, init: str, out: Path, data: Path | None
+    results: Console,
+    messages: Console,
+    plan: Plan,
+    store: Path,
+    page: Path | None = None,
+    data: Path | None = None,
+    convention: str | None = None,
+    fresh: bool = False,
+    json_wanted: bool = False,
 ) -> None:
-    """Train every method with every seed, store the runs and print a comparison."""
+    """Train every method with every seed, store the runs, print a comparison and write a page.
+
+    Runs that ``store`` already holds are taken from there unless ``fresh``.
+    """
+    graph = load_dataset(plan.dataset, data, convention=convention)
+    check_plan(plan, graph)
+    check_folder(store, "--out")
+    check_output(page, "--page")
     keep_freed_memory()
-    names = [find_method(name).name for name in methods]
-    graph = load_dataset(dataset, data)
-    # The embedded graph is small: 4 heads of 16 channels show the same in a fraction of the time.
-    small = {"hidden_channels": 16, "heads": 4} if graph.name == "digits-noise" else {}
-    protocol = Protocol(init=init, **small)
-    console.print(
-        f"[bold]{graph.name}[/bold]: {graph.data.num_nodes:,} nodes, {graph.data.num_edges:,} edges, "
-        f"{graph.num_classes} classes; {len(names)} methods x {seeds} seeds",
+    messages.print(
+        f"[bold]{escape(graph.name)}[/bold]: {graph.data.num_nodes:,} nodes, {graph.data.num_edges:,} edges, "
+        f"{graph.num_classes} classes; {len(plan.methods)} methods x {plan.seeds} seeds",
         highlight=False,
     )
-    runs: dict[str, list[Run]] = {name: [] for name in names}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("compiling kernels (first time only)", total=len(names) * seeds)
-        for name in names:
-            for seed in range(1, seeds + 1):
-
-                def show(info: EpochInfo, name: str = name, seed: int = seed) -> None:
-                    progress.update(bar, description=f"{name}, seed {seed}: {describe(info)}")
-
-                run = fit(graph, name, seed, protocol=protocol, callbacks=(show,))
-                run.save(out)
-                runs[name].append(run)
-                progress.advance(bar)
-    console.print(_table(graph, runs))
-    for sentence in _sentences(graph, runs):
-        console.print(sentence, highlight=False)
-    console.print(f"Runs are in {out}/.", highlight=False)
+    groups = [Group(find_method(name), []) for name in plan.methods]
+    with _Live(messages, plan, graph) as live:
+        for group in groups:
+            for seed in range(1, plan.seeds + 1):
+                done = _one_run(graph, group.method.name, seed, plan, store, fresh, live)
+                group.runs.append(done)
+                live.finished(done)
+    page = _page(graph, groups, store, page, messages)
+    if json_wanted:
+        print(json.dumps(as_json(graph, plan, groups, store, page), indent=1, allow_nan=False))
+        return
+    results.print(table(graph, groups))
+    for sentence in sentences(graph, plan, groups):
+        results.print(sentence, markup=False, highlight=False)
+    where = f"Runs are in {store}/." + ("" if page is None else f" Open {page} to walk through the graph.")
+    results.print(where, markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(graph: Dataset, runs: dict[str, list[Run]]) -> Table:
-    table = Table(box=None, header_style="bold")
-    table.add_column("method")
-    for heading in (f"test {graph.metric}", "ECE", "mean q", "exact zeros", "seconds a run"):
-        table.add_column(heading, justify="right")
-    for name, group in runs.items():
-        records = [run.record for run in group]
-        scores = [100 * run.metrics[graph.metric] for run in group]
-        spread = f" ± {statistics.stdev(scores):.1f}" if len(scores) > 1 else ""
-        table.add_row(
-            find_method(name).label,
-            f"{statistics.fmean(scores):.1f}{spread}",
-            f"{statistics.fmean(run.metrics['ece'] for run in group):.3f}",
-            _mean_q(group),
-            f"{100 * statistics.fmean(map(_zero_fraction, records)):.1f} %" if "attention" in records[0] else "",
-            f"{statistics.fmean(record['timing']['train_seconds'] for record in records):.1f}",
+def _one_run(graph: Dataset, method: str, seed: int, plan: Plan, store: Path, fresh: bool, live: _Live) -> Finished:
+    """A run from the store, or a new one that is stored as soon as it is done."""
+    config = run_configuration(graph, method, seed, None, plan.protocol)
+    path = store / f"{run_id(config)}.json"
+    run = None if fresh else _stored(path)
+    reused = run is not None
+    if run is None:
+        live.starts(method, seed)
+        run = fit(graph, method, seed, protocol=plan.protocol, callbacks=(live.epoch,))
+        if run.record["interrupted"]:
+            raise KeyboardInterrupt  # a comparison needs whole runs; those finished are in the store
+        _save(run, path)
+    return finished(run, path, graph, reused)
+
+
+def _stored(path: Path) -> Run | None:
+    if not path.exists():
+        return None
+    try:
+        run = load_run(path)
+    except LTGAError:
+        return None  # damaged: run it again
+    return None if run.record["interrupted"] else run
+
+
+def _save(run: Run, path: Path) -> None:
+    """Store a run; if that fails, leave no part of it behind."""
+    known = path.exists()
+    try:
+        run.save(path.parent)
+    except LTGAError as error:
+        if not known:
+            for suffix in (".safetensors", ".npz"):
+                path.with_suffix(suffix).unlink(missing_ok=True)
+        raise InputError(f"--out: {error}") from None
+
+
+def _page(graph: Dataset, groups: list[Group], store: Path, path: Path | None, messages: Console) -> Path | None:
+    """A page about the last method that learns q (else the last with attention), first seed."""
+    looks = [group for group in groups if "attention" in group.runs[0].record]
+    learned = [group for group in looks if group.method.family == "learned q"]
+    if not looks:
+        return None
+    chosen = (learned or looks)[-1]
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", graph.name).strip("-.") or "graph"
+    try:
+        return _write_page(chosen.runs[0].path, graph, path or store / f"{plain}-{chosen.method.name}.html")
+    except InputError as error:  # for example too large for a page; the results do not depend on it
+        if path is not None:
+            raise
+        messages.print(f"no page: {error}", markup=False, highlight=False)
+        return None
+
+
+def _write_page(record: Path, graph: Dataset, path: Path) -> Path:
+    from ltga.analysis.explain import explain
+    from ltga.report.page import write_page
+
+    return write_page(explain(record, graph), path)
+
+
+class _Live:
+    """What is seen while training: a bar with loss, validation and q on a terminal, a line per run everywhere."""
+
+    def __init__(self, console: Console, plan: Plan, graph: Dataset) -> None:
+        self._console, self._plan, self._graph = console, plan, graph
+        column = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        self._progress = Progress(
+            BarColumn(bar_width=16), MofNCompleteColumn(), TimeElapsedColumn(),
+            TextColumn("{task.description}", table_column=column, markup=False),
+            console=console, transient=True, expand=True, disable=console.quiet or not console.is_terminal,
+        )  # fmt: skip
+        self._bar: TaskID = self._progress.add_task("", total=len(plan.methods) * plan.seeds)
+        self._title = ""
+
+    def __enter__(self) -> _Live:
+        self._progress.start()
+        if self._plan.protocol.backend != "torch" and not compiled_kernels():
+            self._console.print("Compiling the kernels: about a minute, the first time only.", highlight=False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def starts(self, method: str, seed: int) -> None:
+        self._title = f"{method} seed {seed}"
+        self._progress.update(self._bar, description=self._title)
+
+    def epoch(self, info: EpochInfo) -> None:
+        means = [sum(layer["mean"]) / len(layer["mean"]) for layer in info.q if layer.get("mean")]
+        q = f"  q {' '.join(f'{mean:.2f}' for mean in means)}" if means else ""
+        self._progress.update(
+            self._bar,
+            description=f"{self._title}  epoch {info.epoch}  loss {info.train_loss:.2f}  "
+            f"val {100 * info.val_accuracy:.1f} %{q}",
         )
-    return table
 
-
-def _mean_q(group: list[Run]) -> str:
-    if "attention" not in group[0].record:
-        return ""
-    learned = [run for run in group if isinstance(run.model, LTGA) and run.model.convs[0].normalizer != "softmax"]
-    values = [q for run in learned for q in _final_q(run)]
-    return f"{statistics.fmean(values):.2f}" if values else "1 (softmax)"
-
-
-def _final_q(run: Run) -> list[float]:
-    """Every layer's and head's q at the best epoch (means over edges for a gate)."""
-    epoch = run.record["best_epoch"] - 1
-    return [value for layer in run.record["trajectory"]["q"] for value in layer["mean"][epoch]]
-
-
-def _zero_fraction(record: dict[str, Any]) -> float:
-    return statistics.fmean(value for layer in record["attention"] for value in layer["zero_fraction"])
-
-
-def _sentences(graph: Dataset, runs: dict[str, list[Run]]) -> list[str]:
-    """What the index did and, where planted edges are known, whether the ignored ones were noise."""
-    sentences = []
-    planted = graph.data.get("planted_edge")
-    for name, group in runs.items():
-        if find_method(name).family != "learned q":
-            continue
-        values = [q for run in group for q in _final_q(run)]
-        mean = statistics.fmean(values)
-        moved = "stayed at 1: softmax is what this graph wants" if abs(mean - 1) < 0.01 else f"moved to {mean:.2f}"
-        sentence = f"{find_method(name).label}: q {moved}."
-        if planted is not None:
-            zero = noise = 0
-            for run in group:
-                for layer in run.model.attend(graph.data.x, graph.data.edge_index):  # type: ignore[operator]
-                    ignored = layer.weights[: len(planted)] == 0  # self-loops come last
-                    zero += int(ignored.sum())
-                    noise += int(ignored[planted].sum())
-            share = 100 * float(planted.float().mean())
-            if zero:
-                sentence += (
-                    f" Of the weights it set to exactly zero, {100 * noise / zero:.1f} % lie on planted noise edges "
-                    f"({share:.0f} % of all edges are planted)."
-                )
-        sentences.append(sentence)
-    return sentences
+    def finished(self, done: Finished) -> None:
+        self._progress.advance(self._bar)
+        config = done.record["config"]
+        q = f", q {done.mean_q:.2f}" if done.mean_q is not None else ""
+        part, metric = score_name(self._graph, [done])
+        how = "taken from the store" if done.reused else f"{done.record['timing']['train_seconds']:.1f} s"
+        self._console.print(
+            f"{config['method']}, seed {config['seed']}: {part} {metric} {100 * done.score(part, metric):.1f} %, "
+            f"best epoch {done.record['best_epoch']}{q} ({how})",
+            highlight=False,
+        )

@@ -45,7 +45,8 @@ class Facts:
 
     `edges` counts rows as stored under `convention`, `undirected` distinct undirected edges with
     self-loops; `homophily` is the share of the latter that join one class; `packed` is the file in
-    the npz schema, `raw` the upstream files that say the same.
+    the npz schema, `raw` the upstream files that say the same; `about` says what the nodes and edges
+    are, `paper` who made the graph (and its splits) known.
     """
 
     name: str
@@ -66,6 +67,8 @@ class Facts:
     packed: KnownFile | None = None
     raw: tuple[KnownFile, ...] = ()
     traps: tuple[str, ...] = ()
+    about: str = ""
+    paper: str = ""
 
 
 def _npz(stem: str, size: int | None, sha256: str | None, upstream: bool = False) -> KnownFile:
@@ -104,6 +107,8 @@ _TABLE = (
         2708, 10556, "both directions", 1433, 7, 1, (140, 500, 1000), 5278, homophily=0.8100,
         packed=_npz("cora", 115511, "f565f38f8639e83c8ed7317a409e289318dba20380826343e2675c3bcb1e2051"),
         raw=_planetoid("cora"),
+        about="machine-learning papers and their citations",
+        paper="Sen et al., AI Magazine 2008; splits of Yang et al., ICML 2016",
     ),
     Facts(
         "citeseer", "planetoid", "kimiyoung/planetoid", "MIT",
@@ -111,12 +116,16 @@ _TABLE = (
         packed=_npz("citeseer", 216339, "f4d57c2c5aa3d39843b4639978e0d53eca17fce443e98e4772d9b56819afc603"),
         raw=_planetoid("citeseer"),
         traps=("15 nodes are missing from the test index: zero features, class 0, in no split",),
+        about="computer-science papers and their citations",
+        paper="Sen et al., AI Magazine 2008; splits of Yang et al., ICML 2016",
     ),
     Facts(
         "pubmed", "planetoid", "kimiyoung/planetoid", "MIT",
         19717, 88648, "both directions", 500, 3, 1, (60, 500, 1000), 44324, homophily=0.8024,
         packed=_npz("pubmed", 4892274, "30df7b52f9c93c9060980b575a9b39acdecc271ab6dd25d1d807de1b2d3c273d"),
         raw=_planetoid("pubmed"),
+        about="diabetes papers and their citations",
+        paper="Namata et al., MLG 2012; splits of Yang et al., ICML 2016",
     ),
     Facts(
         "texas", "geom-gcn", "graphdml-uiuc-jlu/geom-gcn", "none stated",
@@ -124,6 +133,8 @@ _TABLE = (
         packed=_npz("texas", 28722, "3ddc7ad10e74a9285fd988c5c5196326a4014ed50617d672f158188b48ad7b8d"),
         raw=_geom_gcn("texas"),
         traps=(_SPLIT_NAMES, _LOOPS, "one class has a single node"),
+        about="web pages of a university and their links",
+        paper="Craven et al., AAAI 1998; splits of Pei et al., ICLR 2020",
     ),
     Facts(
         "wisconsin", "geom-gcn", "graphdml-uiuc-jlu/geom-gcn", "none stated",
@@ -131,6 +142,8 @@ _TABLE = (
         packed=_npz("wisconsin", 41834, "45686372016a64b4b8fbb4135fe497805d90ad98091842caef44b26b479fd625"),
         raw=_geom_gcn("wisconsin"),
         traps=(_SPLIT_NAMES, _LOOPS),
+        about="web pages of a university and their links",
+        paper="Craven et al., AAAI 1998; splits of Pei et al., ICLR 2020",
     ),
     Facts(
         "cornell", "geom-gcn", "bingzhewei/geom-gcn", "none stated",
@@ -143,6 +156,8 @@ _TABLE = (
             _SPLIT_NAMES,
             _LOOPS,
         ),
+        about="web pages of a university and their links",
+        paper="Craven et al., AAAI 1998; splits of Pei et al., ICLR 2020",
     ),
     Facts(
         "roman-empire", "npz", "yandex-research/heterophilous-graphs", "MIT",
@@ -151,12 +166,16 @@ _TABLE = (
             "roman_empire", 20401489, "a58ba741d123bf892fe5c872138d07463d75a2e9012360b8dd78ac2d4766d428", True
         ),
         traps=("homophily as published, to two digits",),
+        about="words of an encyclopedia article and their syntax",
+        paper="Platonov et al., ICLR 2023",
     ),
     Facts(
         "amazon-ratings", "npz", "yandex-research/heterophilous-graphs", "MIT",
         24492, 93050, "undirected, once", 300, 5, 10, undirected=93050, homophily=0.38,
         packed=_npz("amazon_ratings", None, None, True),
         traps=("sha256 not known: the file is recognised by its shape", "homophily as published"),
+        about="products that are bought together",
+        paper="Platonov et al., ICLR 2023",
     ),
     Facts(
         "actor", "geom-gcn", "graphdml-uiuc-jlu/geom-gcn", "none stated",
@@ -164,6 +183,8 @@ _TABLE = (
         packed=_npz("actor", 267386, "521c5324de4dd8cac3a8f60281a643b38750b60c8ce6106021ef3a21c49556c2"),
         raw=_geom_gcn("film"),
         traps=("called film upstream", "its header says 931 features, there are 932", _SPLIT_NAMES, _LOOPS),
+        about="actors named on the same web page",
+        paper="Tang et al., KDD 2009; splits of Pei et al., ICLR 2020",
     ),
     Facts(
         "minesweeper", "npz", "yandex-research/heterophilous-graphs", "MIT",
@@ -172,6 +193,8 @@ _TABLE = (
             "minesweeper", 135045, "e664c8dacf1e8ac466c2c09ed4b237bd2c5541f47a6eae9c6092cb87f16412b3", True
         ),
         traps=("binary and unbalanced: its authors report ROC AUC",),
+        about="cells of a minesweeper board",
+        paper="Platonov et al., ICLR 2023",
     ),
     Facts(
         "tolokers", "npz", "yandex-research/heterophilous-graphs", "MIT",
@@ -180,6 +203,8 @@ _TABLE = (
             "tolokers", 1329769, "dacf3ac94cec53d03cd2adb5255c08b33dee1656c33ca8164a464bd9450a1667", True
         ),
         traps=("binary and unbalanced: its authors report ROC AUC",),
+        about="crowd workers who shared a task",
+        paper="Platonov et al., ICLR 2023",
     ),
     Facts(
         "chameleon-filtered", "npz", "yandex-research/heterophilous-graphs", "MIT",
@@ -189,6 +214,8 @@ _TABLE = (
             True,
         ),
         traps=("without the duplicate nodes of the original Chameleon: numbers do not compare",),
+        about="Wikipedia pages and their links",
+        paper="Rozemberczki et al., 2021; filtered by Platonov et al., ICLR 2023",
     ),
     Facts(
         "squirrel-filtered", "npz", "yandex-research/heterophilous-graphs", "MIT",
@@ -198,6 +225,8 @@ _TABLE = (
             True,
         ),
         traps=("without the duplicate nodes of the original Squirrel: numbers do not compare",),
+        about="Wikipedia pages and their links",
+        paper="Rozemberczki et al., 2021; filtered by Platonov et al., ICLR 2023",
     ),
     Facts(
         "gum-syntax", "npz", "UniversalDependencies/UD_English-GUM", "CC BY-NC-SA 4.0",
@@ -206,6 +235,8 @@ _TABLE = (
             "gum_syntax", 3179180, "f42952052acc1271f9090382918be2968b9bd9243242b717535f48e70bf679be"
         ),
         traps=("a stand-in, not Roman-Empire: do not set its numbers beside published ones",),
+        about="words of English texts and their syntax",
+        paper="this project, from Zeldes, LRE 2017",
     ),
     Facts(
         "gum-syntax-large", "npz",
@@ -216,16 +247,22 @@ _TABLE = (
             "gum_syntax_large", 18093647, "87232763c946704a0404723fca8fa6efb55544bae78482f817a05845f620beeb"
         ),
         traps=("a stand-in, not Roman-Empire", "its class order differs from gum-syntax: read class_names"),
+        about="words of English texts and their syntax",
+        paper="this project, from Zeldes, LRE 2017 and Silveira et al., LREC 2014",
     ),
     Facts(
         "csbm", "generated", "ltga.data.synthetic", "MIT", 1000, None, "both directions", 16, 2, 10,
         (600, 200, 200), homophily=0.5,
         traps=("random: the edge count and measured homophily vary with the seed",),
+        about="two noisy communities, drawn at random",
+        paper="contextual block model of Deshpande et al., NeurIPS 2018",
     ),
     Facts(
         "digits-noise", "generated", "sklearn.datasets.load_digits", "as distributed with scikit-learn",
         1797, None, "both directions", 64, 10, 10,
         traps=("a known share of its edges is planted noise: see data.planted_edge",),
+        about="handwritten digits, their nearest neighbours, and planted noise",
+        paper="this project, from Alpaydin and Kaynak, 1998",
     ),
 )  # fmt: skip
 

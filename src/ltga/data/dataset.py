@@ -62,7 +62,7 @@ class Dataset:
         self.facts = facts
         self.provenance = dict(provenance or {})
         self._masks = tuple(mask.unsqueeze(0) if mask.dim() == 1 else mask for mask in (train, val, test))
-        _check_graph(data, name)
+        check_graph(data, name)
         counted = int(data.y.max()) + 1
         self.class_names = tuple(class_names) if class_names is not None else tuple(map(str, range(counted)))
         self.node_names = None if node_names is None else tuple(node_names)
@@ -111,16 +111,17 @@ class Dataset:
         )
 
 
-def _check_graph(data: Data, name: str) -> None:
-    for key in ("x", "y", "edge_index"):
+def check_graph(data: Data, name: str, *, needs: Sequence[str] = ("x", "y", "edge_index")) -> None:
+    """Raise :class:`DataError` unless `data` is a sound graph; `name` opens the message."""
+    for key in needs:
         if not isinstance(data.get(key), Tensor):
-            raise DataError(f"{name}: data.{key} is missing; a dataset needs x, y and edge_index")
-    x, y, edge_index = data.x, data.y, data.edge_index
+            raise DataError(f"{name}: data.{key} is missing; a dataset needs {', '.join(needs)}")
+    x, y, edge_index = data.x, data.get("y"), data.edge_index
     if x.dim() != 2 or 0 in x.shape:
         raise DataError(f"{name}: expected features of shape [nodes, features], got {list(x.shape)}")
     if x.dtype != torch.float32:
         raise DataError(f"{name}: expected float32 features, got {x.dtype}; convert them with x.float()")
-    if y.shape != x.shape[:1] or y.dtype != torch.int64:
+    if "y" in needs and (y.shape != x.shape[:1] or y.dtype != torch.int64):
         raise DataError(
             f"{name}: expected one int64 label for each of {x.shape[0]} nodes, got {y.dtype} {list(y.shape)}"
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -77,6 +78,8 @@ def dataset_from_data(data: Data, name: str = "graph", seed: int = 0) -> Dataset
             raise InputError(f"data: data.{key} is missing; a graph needs x, y and edge_index")
     if not isinstance(data.x.shape, torch.Size) or data.x.layout != torch.strided:
         raise InputError("data: data.x is sparse; pass dense features, data.x.to_dense()")
+    if data.x.is_complex():
+        raise InputError("data: data.x is complex; pass real features, for example data.x.abs()")
     graph = data.clone()
     graph.x = data.x.to(torch.float32)
     y = data.y
@@ -133,13 +136,17 @@ def save_data(data: Data, path: str | Path) -> Path:
             f"data: of {', '.join(plain)} some are no tensors, text, numbers or lists of them; convert them"
         ) from None
     order = json.dumps(list(data.to_dict()))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
+    content = save(tensors, metadata={**_FORMAT, "attributes": attributes, "order": order})
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        save_file(tensors, part, metadata={**_FORMAT, "attributes": attributes, "order": order})
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(content)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror})") from None
     return path
 
 

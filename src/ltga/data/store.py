@@ -50,6 +50,16 @@ def obtain(facts: Facts, root: str | Path | None = None, verify: Verify | None =
     return folder, paths
 
 
+def is_here(facts: Facts, root: str | Path | None = None) -> bool:
+    """Whether a dataset can be had without the network: its files lie on this machine, or it is generated.
+
+    >>> from ltga.data import CATALOGUE
+    >>> is_here(CATALOGUE["csbm"])
+    True
+    """
+    return facts.reader == "generated" or locate(facts, root) is not None
+
+
 def check_file(path: Path, known: KnownFile, facts: Facts) -> Path:
     """`path` if it is the known file, else an error that says what is wrong with it."""
     if known.sha256 is None:
@@ -82,6 +92,11 @@ def sha256_of(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def locate(facts: Facts, root: str | Path | None = None) -> Path | None:
+    """The folder that holds a dataset in full, by the names of its files; None if it would be downloaded."""
+    return next((folder for folder in data_folders(root) if _complete(facts, folder)), None)
 
 
 def _complete(facts: Facts, folder: Path) -> tuple[KnownFile, ...]:

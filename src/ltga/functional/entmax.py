@@ -172,17 +172,25 @@ def solve(x: Tensor, d: Tensor, rows: Rows) -> tuple[Tensor, int]:
     The root is bracketed by p_max in [1/n, 1]. Up to alpha = 2, Newton's method on
     :math:`G(\nu) = \ln_\alpha S(\nu)`, S the row sum: G is the logarithm of the sum for alpha = 1 and a
     norm of affine functions otherwise, convex and almost straight, so a handful of steps suffices.
-    Above alpha = 2 the slope of S is infinite where an element enters the support and Newton's
-    method has nothing to hold on to; there Chandrupatla's inverse interpolation is used instead.
+    Above alpha = 2 the slope of S is infinite where an element enters the support, so the support is
+    found first (:func:`_by_support`). Rows whose elements have different alphas above 2 fall back on
+    Chandrupatla's inverse interpolation.
     """
     alive = x != -torch.inf
     count = rows.sum(alive.to(x.dtype)).clamp(min=1)
     d = d.expand_as(x)
     low = _log_alpha(-torch.log(count), -rows.max(-d))  # the smallest alpha has the widest bracket
     steepest = rows.max(d)
-    if bool((steepest <= 1).all()):
+    steep = steepest > 1
+    if not bool(steep.any()):
         return _newton(x, d, rows, low, steepest, count)
-    return _chandrupatla(x, d, rows, low, count)
+    if bool((steep & (d != steepest)).any()):
+        return _chandrupatla(x, d, rows, low, count)
+    p, iterations = _by_support(x, d.clamp(min=1), rows)
+    if bool(steep.all()):
+        return p, iterations
+    gentle, more = _newton(x, d.clamp(max=1), rows, low, steepest.clamp(max=1), count)
+    return torch.where(steep, p, gentle), max(iterations, more)
 
 
 def _row_sum(x: Tensor, d: Tensor, rows: Rows, nu: Tensor) -> tuple[Tensor, Tensor]:
@@ -205,6 +213,40 @@ def _newton(x: Tensor, d: Tensor, rows: Rows, low: Tensor, row_d: Tensor, count:
         proposal = nu - step
         nu = torch.where((proposal >= low) & (proposal <= high), proposal, (low + high) / 2)
     return p, MAX_ITERATIONS
+
+
+def _by_support(x: Tensor, d: Tensor, rows: Rows) -> tuple[Tensor, int]:
+    r"""alpha >= 2: the support by bisection over the sorted scores, then Newton for its smallest probability w.
+
+    With x_s the smallest score in the support, :math:`p_i = (d(x_i - x_s) + w^d)^{1/d}`: in w a norm, hence
+    convex with slope at most 1 and no singularity, so Newton's method from w = 1/s falls straight to the root.
+    """
+    ordered, rank, _, _ = rows.sorted_prefixes(torch.maximum(x, -1 / d))
+    least, most = torch.ones_like(rank), rows.max(rank)
+    iterations = 0
+    while bool((least < most).any()):
+        iterations += 1
+        middle = ((least + most + 1) / 2).floor()
+        score = -rows.max(torch.where(rank <= middle, -ordered, torch.full_like(x, -torch.inf)))
+        inside = rows.sum((d * (ordered - score)).clamp(min=0) ** (1 / d)) < 1
+        least, most = torch.where(inside, middle, least), torch.where(inside, most, middle - 1)
+    score = -rows.max(torch.where(rank <= least, -ordered, torch.full_like(x, -torch.inf)))
+    support = x >= score
+    above = torch.where(support, d * (x - score), torch.zeros_like(x))
+    w = 1 / rows.sum(support.to(x.dtype)).clamp(min=1)
+    p = torch.zeros_like(x)
+    for _ in range(MAX_ITERATIONS):
+        iterations += 1
+        p = torch.where(support, (above + w**d) ** (1 / d), torch.zeros_like(x))
+        excess = rows.sum(p) - 1
+        if bool((excess <= 4 * torch.finfo(x.dtype).eps).all()):
+            break
+        slope = rows.sum(torch.where(support, (w / p.clamp(min=torch.finfo(x.dtype).tiny)) ** (d - 1), p))
+        lower = (w - _quotient(excess, slope)).clamp(min=0)
+        if bool((lower == w).all()):
+            break
+        w = lower
+    return p, iterations
 
 
 def _chandrupatla(x: Tensor, d: Tensor, rows: Rows, low: Tensor, count: Tensor) -> tuple[Tensor, int]:

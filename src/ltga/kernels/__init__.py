@@ -1,7 +1,9 @@
 """The operations of ltga.functional fused and compiled for the CPU; compiled code loads on first use."""
 
+from ltga.kernels.activation import elu
 from ltga.kernels.attention import NORMALIZERS, SCORINGS, aggregate, attend
 from ltga.kernels.dropout import counter_dropout
+from ltga.kernels.gate import edge_mlp
 from ltga.kernels.neighbourhoods import Neighbourhoods, neighbourhoods
 from ltga.kernels.projection import DistinctRows, SparseFeatures, compact_form, project, sparse_form
 
@@ -15,6 +17,8 @@ __all__ = [
     "attend",
     "compact_form",
     "counter_dropout",
+    "edge_mlp",
+    "elu",
     "neighbourhoods",
     "project",
     "sparse_form",

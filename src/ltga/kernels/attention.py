@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ltga.kernels import buffers
 from ltga.kernels.checks import check_attention, check_gradients
+from ltga.kernels.neighbourhoods import edge_order
 from ltga.kernels.threads import row_blocks, run_blocks
 
 SCORINGS = {"given": 0, "gatv2": 1, "dot": 2}
@@ -44,6 +45,7 @@ def attend(
     slope: float,
     dot_scale: float,
     average: bool,
+    q_in_csr_order: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Returns (out [T, H, C] or [T, 1, C], weights [E, H], logits [E, H], unscaled logits), CSR order."""
     from ltga.kernels import sweeps
@@ -59,9 +61,12 @@ def attend(
     weights, logits = buffers.empty(edge_shape, x.dtype), buffers.empty(edge_shape, x.dtype)
     raw = buffers.empty(edge_shape, x.dtype) if scale is not None else x.new_empty(0, 0)
     arrays = {name: _numpy(value, rank, x) for name, (value, rank) in optional.items()}
+    if bias is None:
+        arrays["bias"] = np.zeros(out.shape[1:], arrays["bias"].dtype)
     csr = (ptr.numpy(), col.numpy(), perm.numpy())
     inputs = (
-        *csr, _numpy(x, 3, x), arrays["target"], arrays["att"], arrays["edge_attr"], arrays["edge_weight"],
+        *csr, edge_order(perm, q_in_csr_order), _numpy(x, 3, x), arrays["target"], arrays["att"],
+        arrays["edge_attr"], arrays["edge_weight"],
         arrays["given"], arrays["scale"], arrays["shift"], _numpy(q, 2, x), arrays["keep"], arrays["bias"],
         scoring, normalizer, _scalar(slope, x), _scalar(dot_scale, x),
         raw.numpy(), logits.numpy(), weights.numpy(), out.numpy(),
@@ -71,8 +76,10 @@ def attend(
 
 
 @attend.register_fake
-def _(x, target, att, edge_attr, edge_weight, given, scale, shift, q, keep, bias, ptr, col, *rest):  # type: ignore[no-untyped-def]
-    average = rest[-1]
+def _(  # type: ignore[no-untyped-def]
+    x, target, att, edge_attr, edge_weight, given, scale, shift, q, keep, bias, ptr, col, perm, tptr, tcol, tpos,
+    scoring, normalizer, slope, dot_scale, average, q_in_csr_order=False,
+):  # fmt: skip
     edges = (col.size(0), x.size(1))
     raw = x.new_empty(edges) if scale is not None else x.new_empty(0, 0)
     out = x.new_empty(ptr.size(0) - 1, 1 if average else x.size(1), x.size(2))
@@ -108,6 +115,7 @@ def attend_backward(
     need_edge_attr: bool,
     need_q: bool,
     need_shift: bool,
+    q_in_csr_order: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of (x, target, att, edge_attr, edge_weight, scale, shift or given, q); empty if not needed."""
     from ltga.kernels import sweeps
@@ -137,7 +145,9 @@ def attend_backward(
     grad_edge_weight = zeros(count, features, heads, channels, needed=with_edges)
     grad_edge_attr = zeros(edges, features, needed=with_edges and need_edge_attr)
     grad_scale = zeros(count if scale is None or len(scale) == 1 else edges, heads, needed=scale is not None)
-    grad_q = np.zeros((count if len(q) == 1 else edges, heads) if need_q else (0, 0))
+    grad_q = np.zeros((count, heads) if need_q else (0, 0))
+    if need_q and len(q) != 1:
+        grad_q = buffers.empty((edges, heads), x.dtype).numpy()
     grad_shift = zeros(edges, heads, needed=need_shift)
     csr = (ptr.numpy(), col.numpy(), perm.numpy())
     features_of = (
@@ -149,7 +159,7 @@ def attend_backward(
     )
     upstream = _numpy(grad_out, 3, x)
     sweep = (
-        *csr, *features_of, _numpy(scale, 2, x), _numpy(q, 2, x), _numpy(keep, 2, x),
+        *csr, edge_order(perm, q_in_csr_order), *features_of, _numpy(scale, 2, x), _numpy(q, 2, x), _numpy(keep, 2, x),
         scoring, normalizer, _scalar(slope, x), _scalar(dot_scale, x),
         raw.numpy(), logits.numpy(), weights.numpy(), upstream, _numpy(grad_alpha, 2, x),
         grad_score.numpy(), grad_target.numpy(), grad_att, grad_q, grad_scale, grad_shift, grad_edge_attr,
@@ -184,8 +194,11 @@ def attend_backward(
 
 
 @attend_backward.register_fake
-def _(grad_out, grad_alpha, x, target, att, edge_attr, edge_weight, scale, q, keep, ptr, col, *rest):  # type: ignore[no-untyped-def]
-    scoring, need_x, need_edge_attr, need_q, need_shift = rest[7], *rest[-4:]
+def _(  # type: ignore[no-untyped-def]
+    grad_out, grad_alpha, x, target, att, edge_attr, edge_weight, scale, q, keep, ptr, col, perm, tptr, tcol, tpos,
+    raw, logits, weights, scoring, normalizer, slope, dot_scale, need_x, need_edge_attr, need_q, need_shift,
+    q_in_csr_order=False,
+):  # fmt: skip
     scored, edges, heads = scoring != SCORINGS["given"], col.size(0), x.size(1)
     per_head = x.new_empty(heads, x.size(2))
     with_edges = scored and edge_attr is not None
@@ -203,7 +216,7 @@ def _(grad_out, grad_alpha, x, target, att, edge_attr, edge_weight, scale, q, ke
 
 def _setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
     x, target, att, edge_attr, edge_weight, _, scale, _, q, keep, _, *rest = inputs
-    structure, (ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale, ctx.average) = rest[:6], rest[6:]
+    structure, (ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale, ctx.average, ctx.q_order) = rest[:6], rest[6:]
     _, weights, logits, raw = output
     ctx.save_for_backward(x, target, att, edge_attr, edge_weight, scale, q, keep, *structure, raw, logits, weights)
     ctx.set_materialize_grads(False)
@@ -220,7 +233,7 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
     gx, g_target, g_att, g_edge_attr, g_edge_weight, g_scale, g_shift, g_q = attend_backward(
         grad_out.contiguous(), None if grad_alpha is None else grad_alpha.contiguous(), *saved,
         ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale,
-        needs[0], needs[3], needs[8] and ctx.normalizer != NORMALIZERS["softmax"], needs[5] or needs[7],
+        needs[0], needs[3], needs[8] and ctx.normalizer != NORMALIZERS["softmax"], needs[5] or needs[7], ctx.q_order,
     )  # fmt: skip
 
     def if_needed(position: int, value: Tensor) -> Tensor | None:
@@ -233,7 +246,7 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
         if_needed(8, g_q) if ctx.normalizer != NORMALIZERS["softmax"] else None,
         None, grad_out.sum(0) if needs[10] else None,
     ]  # fmt: skip
-    return (*grads, *[None] * 11)
+    return (*grads, *[None] * 12)
 
 
 attend.register_autograd(_backward, setup_context=_setup_context)
@@ -248,10 +261,10 @@ def aggregate(weights: Tensor, x: Tensor, ptr: Tensor, col: Tensor) -> Tensor:
     ones = x.new_ones(1, x.size(1)) if x.dim() == 3 else x
     check_attention(x, {"weights": (weights, 2)}, ones, (ptr, col, perm, None, None, None), 0, 0, False)
     out = buffers.empty((len(ptr) - 1, x.size(1), x.size(2)), x.dtype)
-    none = _numpy(None, 2, x)
+    values = _numpy(x, 3, x)
     inputs = (
-        ptr.numpy(), col.numpy(), perm.numpy(), _numpy(x, 3, x), none, none, _numpy(weights, 2, x),
-        _scalar(1.0, x), out.numpy(),
+        ptr.numpy(), col.numpy(), perm.numpy(), values, _numpy(None, 2, x), np.zeros(values.shape[1:], values.dtype),
+        _numpy(weights, 2, x), _scalar(1.0, x), out.numpy(),
     )  # fmt: skip
     run_blocks(row_blocks(ptr.numpy()), lambda _, first, last: sweeps.aggregate_rows(first, last, *inputs))
     return out

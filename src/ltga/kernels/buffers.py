@@ -29,6 +29,8 @@ def _new_lock() -> None:
 os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
 _pool: list[np.ndarray] = []
 _UNUSED = 3  # references to a pooled array nobody uses: the list, the loop variable, getrefcount's argument
+_peak = 0  # bytes: the most in use at once, slowly forgotten; no more than that may lie idle
+_FADING = 0.999
 _TORCH_TO_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
@@ -48,27 +50,46 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
 
 
 def _take(size: int) -> np.ndarray | None:
-    best, stale = None, []
+    """A free array of about this size, if there is one; otherwise make room by the rule of :func:`_shrink`."""
+    global _peak
+    best, best_size, used, idle = None, 0, size, []
     for position in range(len(_pool)):
         array = _pool[position]
         if sys.getrefcount(array) != _UNUSED:
+            used += array.nbytes
             continue
-        if size <= array.nbytes <= size + size // 4 and (best is None or array.nbytes < best.nbytes):
-            best = array
-        else:
-            stale.append(position)
-        del array
+        idle.append(position)
+        if size <= array.nbytes <= size + size // 4 and (best is None or array.nbytes < best_size):
+            best, best_size = position, array.nbytes
+    _peak = max(used, int(_FADING * _peak))
     if best is None:
-        # Nothing fits, so the shapes have changed: give idle arrays back rather than hoard them.
-        for position in reversed(stale):
-            del _pool[position]
-    return best
+        _shrink(idle, _peak)
+        return None
+    array = _pool.pop(best)
+    _pool.append(array)  # the list is kept in order of last use
+    return array
+
+
+def _shrink(idle: list[int], limit: int) -> None:
+    """Give back the idle arrays not used for longest, until at most ``limit`` bytes are idle."""
+    surplus = sum(_pool[position].nbytes for position in idle) - limit
+    dropped = []
+    for position in idle:
+        if surplus <= 0:
+            break
+        surplus -= _pool[position].nbytes
+        dropped.append(position)
+    for position in reversed(dropped):
+        del _pool[position]
 
 
 def release() -> None:
     """Give all idle pooled memory back to the system."""
+    global _peak
     with _lock:
-        _take(0)
+        _peak = 0
+        idle = [position for position in range(len(_pool)) if sys.getrefcount(_pool[position]) == _UNUSED - 1]
+        _shrink(idle, 0)
 
 
 def pooled_bytes() -> int:

@@ -20,8 +20,6 @@ def check_attention(
     average: bool,
 ) -> None:
     """Everything that compiled code relies on; raises before it runs."""
-    from ltga.kernels.sweeps import check_structure
-
     if x.dim() != 3 or x.dtype not in (torch.float32, torch.float64) or x.device.type != "cpu":
         raise InputError(f"x: expected a CPU float32/float64 tensor [S, H, C], got {x.dtype} {list(x.shape)}")
     if scoring not in (0, 1, 2) or normalizer not in (0, 1, 2):
@@ -31,25 +29,9 @@ def check_attention(
             raise InputError(
                 f"{name}: expected a {rank}-D CPU floating-point tensor, got {value.dtype} {list(value.shape)}"
             )
-    ptr, col, perm, tptr, tcol, tpos = structure
-    for name, array, dtype in (
-        ("ptr", ptr, torch.int64), ("col", col, torch.int32), ("perm", perm, torch.int32),
-        ("tptr", tptr, torch.int64), ("tcol", tcol, torch.int32), ("tpos", tpos, torch.int32),
-    ):  # fmt: skip
-        if array is not None and (array.dim() != 1 or array.dtype != dtype or not array.is_contiguous()):
-            raise GraphError(f"{name}: expected a contiguous 1-D {dtype} tensor, got {array.dtype} {list(array.shape)}")
-    assert ptr is not None and col is not None and perm is not None
-    broken = check_structure(ptr.numpy(), col.numpy(), perm.numpy(), x.size(0))
-    if not broken and tptr is not None:
-        assert tcol is not None and tpos is not None
-        broken = 10 * check_structure(tptr.numpy(), tcol.numpy(), tpos.numpy(), len(ptr) - 1)
-        if not broken and (len(tptr) != x.size(0) + 1 or len(tcol) != len(col)):
-            broken = 50
-    if broken:
-        raise GraphError(
-            f"neighbourhoods: not a valid CSR structure for {x.size(0)} sources (rule {broken}); "
-            f"build it with ltga.kernels.neighbourhoods"
-        )
+    check_graph(structure, x.size(0))
+    ptr, col = structure[0], structure[1]
+    assert ptr is not None and col is not None
     nodes, edges, heads, channels = len(ptr) - 1, len(col), x.size(1), x.size(2)
     expected: dict[str, tuple[tuple[int, ...], ...]] = {
         "target": ((nodes, heads, channels),),
@@ -83,6 +65,31 @@ def check_attention(
             raise InputError(
                 f"edge_weight: expected [{edge_attr.size(1)}, {heads}, {channels}], got {list(edge_weight.shape)}"
             )
+
+
+def check_graph(structure: tuple[Tensor | None, ...], sources: int) -> None:
+    """Six arrays as in ``Neighbourhoods.structure`` (the last three may be None); raises if they are not sound."""
+    from ltga.kernels.sweeps import check_structure
+
+    ptr, col, perm, tptr, tcol, tpos = structure
+    for name, array, dtype in (
+        ("ptr", ptr, torch.int64), ("col", col, torch.int32), ("perm", perm, torch.int32),
+        ("tptr", tptr, torch.int64), ("tcol", tcol, torch.int32), ("tpos", tpos, torch.int32),
+    ):  # fmt: skip
+        if array is not None and (array.dim() != 1 or array.dtype != dtype or not array.is_contiguous()):
+            raise GraphError(f"{name}: expected a contiguous 1-D {dtype} tensor, got {array.dtype} {list(array.shape)}")
+    assert ptr is not None and col is not None and perm is not None
+    broken = check_structure(ptr.numpy(), col.numpy(), perm.numpy(), sources)
+    if not broken and tptr is not None:
+        assert tcol is not None and tpos is not None
+        broken = 10 * check_structure(tptr.numpy(), tcol.numpy(), tpos.numpy(), len(ptr) - 1)
+        if not broken and (len(tptr) != sources + 1 or len(tcol) != len(col)):
+            broken = 50
+    if broken:
+        raise GraphError(
+            f"neighbourhoods: not a valid CSR structure for {sources} sources (rule {broken}); "
+            f"build it with ltga.kernels.neighbourhoods"
+        )
 
 
 def check_gradients(

@@ -38,6 +38,8 @@ def entmax_row(start, end, h, perm, logits, q, weights, scratch, top):  # type: 
         for k in range(start, end):
             a = max(d * (np.float64(logits[k, h]) - top) - threshold, 0.0)
             scratch[k - start] = a if d == 1.0 else a * a
+    elif q.shape[0] == 1 and d > 1.0:
+        by_support(start, end, h, logits, d, scratch, top)
     else:
         nu = root(start, end, h, perm, logits, q, top)
         for k in range(start, end):
@@ -50,6 +52,62 @@ def entmax_row(start, end, h, perm, logits, q, weights, scratch, top):  # type: 
 
 
 @compiled()
+def sort(values):  # type: ignore[no-untyped-def]
+    """Ascending, in place; most rows are short."""
+    if len(values) > 24:
+        values.sort()
+        return
+    for a in range(1, len(values)):
+        value = values[a]
+        b = a - 1
+        while b >= 0 and values[b] > value:
+            values[b + 1] = values[b]
+            b -= 1
+        values[b + 1] = value
+
+
+@compiled()
+def by_support(start, end, h, logits, d, scratch, top):  # type: ignore[no-untyped-def]
+    """alpha above 2: the probabilities into scratch; see ltga.functional.entmax._by_support."""
+    count = 0
+    for k in range(start, end):
+        x = np.float64(logits[k, h]) - top
+        if d * x > -1.0:
+            scratch[count] = -x
+            count += 1
+    ordered = scratch[:count]
+    sort(ordered)
+    least, most = 1, max(count, 1)
+    while least < most:
+        middle = (least + most + 1) // 2
+        total = 0.0
+        for a in range(middle):
+            total += (d * (ordered[middle - 1] - ordered[a])) ** (1.0 / d)
+        if total < 1.0:
+            least = middle
+        else:
+            most = middle - 1
+    score = -ordered[least - 1] if count > 0 else 0.0
+    w = 1.0 / least
+    for _ in range(60):
+        w_d, total, slope = w**d, 0.0, 0.0
+        for a in range(least):
+            p = (d * (-ordered[a] - score) + w_d) ** (1.0 / d)
+            total += p
+            slope += (w / p) ** (d - 1.0) if p > 0.0 else 0.0
+        if total - 1.0 <= 1e-15 or slope == 0.0:
+            break
+        lower = max(w - (total - 1.0) / slope, 0.0)
+        if lower == w:
+            break
+        w = lower
+    w_d = w**d
+    for k in range(start, end):
+        x = np.float64(logits[k, h]) - top
+        scratch[k - start] = (d * (x - score) + w_d) ** (1.0 / d) if x >= score and d * x > -1.0 else 0.0
+
+
+@compiled()
 def sorted_threshold(start, end, h, logits, d, scratch, top):  # type: ignore[no-untyped-def]
     """The exact threshold of sparsemax (d = 1) or 1.5-entmax (d = 1/2) on d * (z - max)."""
     count = 0
@@ -59,16 +117,7 @@ def sorted_threshold(start, end, h, logits, d, scratch, top):  # type: ignore[no
             scratch[count] = -x
             count += 1
     ordered = scratch[:count]
-    if count <= 24:
-        for a in range(1, count):
-            value = ordered[a]
-            b = a - 1
-            while b >= 0 and ordered[b] > value:
-                ordered[b + 1] = ordered[b]
-                b -= 1
-            ordered[b + 1] = value
-    else:
-        ordered.sort()
+    sort(ordered)
     total = squares = threshold = 0.0
     for k in range(count):
         x = -ordered[k]
@@ -124,7 +173,7 @@ def root(start, end, h, perm, logits, q, top):  # type: ignore[no-untyped-def]
 
 @compiled()
 def entmax_row_backward(start, end, h, perm, q, weights, grad, grad_q, block, scratch):  # type: ignore[no-untyped-def]
-    """Turn ``grad`` of one row and head from that of the weights into that of the logits; adds to grad_q."""
+    """Turn ``grad`` of one row and head from that of the weights into that of the logits; as normalise_row_backward."""
     total = weighted = 0.0
     for k in range(start, end):
         p = np.float64(weights[k, h])
@@ -140,7 +189,13 @@ def entmax_row_backward(start, end, h, perm, q, weights, grad, grad_q, block, sc
         p = np.float64(weights[k, h])
         slack = grad[k, h] - mean
         grad[k, h] = scratch[k - start] * slack
-        if p > 0.0 and grad_q.shape[0] > 0:
-            d = alpha_minus_one(q, perm, k, h)
-            value = slack * p * curvature(log_alpha(math.log(p), d), d)
-            grad_q[perm[k] if q.shape[0] > 1 else block, h] += value
+        if grad_q.shape[0] > 0:
+            value = 0.0
+            if p > 0.0:
+                d = alpha_minus_one(q, perm, k, h)
+                x = log_alpha(math.log(p), d)
+                value = slack * p * curvature(x, d, 1.0 / (1.0 + d * x))
+            if q.shape[0] > 1:
+                grad_q[perm[k], h] = value
+            else:
+                grad_q[block, h] += value

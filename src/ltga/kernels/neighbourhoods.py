@@ -7,6 +7,7 @@ import threading
 import weakref
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -176,3 +177,8 @@ def build_neighbourhoods(edge_index: Tensor, num_sources: int, num_targets: int,
     """Uncached neighbourhoods that torch.compile can capture."""
     arrays = _sorted_structure_op(edge_index, num_sources, num_targets, self_loops)
     return Neighbourhoods(arrays[0], num_sources, num_targets, *arrays[1:])
+
+
+def edge_order(perm: Tensor, csr_order: bool) -> np.ndarray:
+    """From CSR positions to the order in which per-edge values are stored."""
+    return np.arange(len(perm), dtype=np.int32) if csr_order else perm.numpy()

@@ -1,7 +1,7 @@
 """Normalising one row (a node's incoming edges, all heads) and its derivative, compiled.
 
 Rows are positions ``start..end`` of arrays ``[E, H]`` in CSR order. ``q`` is ``[1, H]`` or, in the
-caller's edge order, ``[E, H]``; ``perm`` leads from CSR positions to the caller's order. The inner
+caller's edge order, ``[E, H]``; ``perm`` leads from CSR positions to the order of q. The inner
 loops run over heads, which lie side by side in memory.
 """
 
@@ -65,9 +65,9 @@ def normalise_row(kind, start, end, perm, logits, q, weights, heads_scratch, scr
 def normalise_row_backward(  # type: ignore[no-untyped-def]
     kind, start, end, perm, logits, q, weights, grad, grad_q, block, heads_scratch, scratch
 ):
-    """Gradient of one row: turns ``grad`` from that of the weights into that of the logits, adds to grad_q.
+    """Gradient of one row: turns ``grad`` from that of the weights into that of the logits, and gives grad_q.
 
-    grad_q is ``[B, H]`` (one partial sum per block), ``[E, H]`` in the caller's order, or empty.
+    grad_q is ``[B, H]`` (partial sums per block, added to), ``[E, H]`` in the order of q (written), or empty.
     """
     top, mean, total, ties = heads_scratch[0], heads_scratch[1], heads_scratch[2], heads_scratch[3]
     if kind == ENTMAX:
@@ -85,7 +85,7 @@ def normalise_row_backward(  # type: ignore[no-untyped-def]
                 grad[k, h] = weights[k, h] * (grad[k, h] - mean[h])
         return
     row_maximum(start, end, logits, top)
-    gap, common = heads_scratch[4], heads_scratch[5]
+    gap, common, inverse = heads_scratch[4], heads_scratch[5], heads_scratch[6]
     # Short loops that write one array each: with more, LLVM gives up proving that they do not overlap
     # and nothing is vectorised. Where a weight is zero so is the gradient, and the gap is not used.
     for k in range(start, end):
@@ -94,12 +94,17 @@ def normalise_row_backward(  # type: ignore[no-untyped-def]
             gap[h] = np.float64(logits[k, h]) - top[h] if weights[k, h] != 0.0 else 0.0
         for h in range(len(top)):
             common[h] = np.float64(weights[k, h]) * (grad[k, h] - mean[h])
-        if grad_q.shape[0] > 0:
-            slot = e if q.shape[0] > 1 else block
-            for h in range(len(top)):
-                grad_q[slot, h] += common[h] * curvature(gap[h], np.float64(q[e, h]) - 1.0)
         for h in range(len(top)):
-            common[h] = common[h] / (1.0 + (np.float64(q[e, h]) - 1.0) * gap[h])
+            inverse[h] = 1.0 / (1.0 + (np.float64(q[e, h]) - 1.0) * gap[h])
+        if grad_q.shape[0] > 0:
+            if q.shape[0] > 1:
+                for h in range(len(top)):
+                    grad_q[e, h] = common[h] * curvature(gap[h], np.float64(q[e, h]) - 1.0, inverse[h])
+            else:
+                for h in range(len(top)):
+                    grad_q[block, h] += common[h] * curvature(gap[h], np.float64(q[e, h]) - 1.0, inverse[h])
+        for h in range(len(top)):
+            common[h] = common[h] * inverse[h]
         for h in range(len(top)):
             grad[k, h] = common[h]
         for h in range(len(top)):

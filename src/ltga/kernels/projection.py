@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
+from ltga.kernels.sparse_features import SparseFeatures, project_sparse
 from ltga.kernels.threads import row_blocks, run_blocks
 
 DISTINCT_BELOW = 0.7  # share of distinct rows at which grouping them starts to pay
@@ -26,48 +27,6 @@ SPARSE_BELOW = 0.12  # density at which sparse and dense products cost about the
 SMALLEST = 1 << 16  # elements; below this, or this many rows, the dense product is too quick to bother
 FEWEST_ROWS = 512
 _SAMPLE = 4096
-
-
-@dataclass(frozen=True, eq=False)
-class SparseFeatures:
-    """Node features in CSR form, with the column order needed for the gradient of the weights.
-
-    >>> SparseFeatures.from_dense(torch.eye(3)).to_dense().equal(torch.eye(3))
-    True
-    """
-
-    values: Tensor  # [nnz]
-    ptr: Tensor  # [N + 1] int64
-    col: Tensor  # [nnz] int32
-    tptr: Tensor  # [F + 1] int64
-    trow: Tensor  # [nnz] int32: rows, column by column
-    tpos: Tensor  # [nnz] int32: their positions in values
-    shape: tuple[int, int]
-
-    @classmethod
-    def from_dense(cls, x: Tensor) -> SparseFeatures:
-        """Collect the non-zeros of ``x`` [N, F]."""
-        row, col = x.nonzero(as_tuple=True)
-        tpos = col.sort(stable=True).indices
-        counts = (torch.bincount(row, minlength=x.size(0)), torch.bincount(col, minlength=x.size(1)))
-        ptr, tptr = (F.pad(count.cumsum(0), (1, 0)) for count in counts)
-        return cls(x[row, col], ptr, col.int(), tptr, row[tpos].int(), tpos.int(), (x.size(0), x.size(1)))
-
-    def size(self, dim: int) -> int:
-        return self.shape[dim]
-
-    def with_values(self, values: Tensor) -> SparseFeatures:
-        """The same pattern with other values (dropout, scaling)."""
-        return replace(self, values=values)
-
-    def rows(self) -> Tensor:
-        """Row number of every stored value, [nnz]."""
-        return torch.repeat_interleave(torch.arange(self.shape[0]), self.ptr.diff())
-
-    def to_dense(self) -> Tensor:
-        dense = self.values.new_zeros(self.shape)
-        dense[self.rows(), self.col.long()] = self.values
-        return dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +112,7 @@ def project(x: Tensor | Compact, weight: Tensor, bias: Tensor | None) -> Tensor:
     if isinstance(x, SparseFeatures):
         if x.shape[1] != weight.size(1):
             raise InputError(f"x: has {x.shape[1]} features, the layer was built for {weight.size(1)}")
-        return project_sparse(x.values, x.ptr, x.col, x.tptr, x.trow, x.tpos, weight, bias)
+        return project_sparse(x.values, x.ptr, x.col, weight, bias)
     if isinstance(x, DistinctRows):
         return _Distinct.apply(x, weight, bias)
     plain = (
@@ -207,105 +166,3 @@ class _Distinct(torch.autograd.Function):
         run_blocks(row_blocks(inputs[0]), lambda _, first, last: sum_rows(first, last, *inputs))
         gw = summed.t() @ ctx.x.distinct if ctx.needs_input_grad[1] else None
         return None, gw, summed.sum(0) if ctx.needs_input_grad[2] else None
-
-
-def _check_sparse(values: Tensor, ptr: Tensor, col: Tensor, pos: Tensor | None, columns: int) -> None:
-    """Everything the compiled products rely on; raises before they run."""
-    from ltga.kernels.sparse_rows import check_sparse
-
-    arrays = ((ptr, torch.int64), (col, torch.int32), *(() if pos is None else ((pos, torch.int32),)))
-    sound = all(a.dim() == 1 and a.dtype == dtype and a.is_contiguous() and a.is_cpu for a, dtype in arrays)
-    sound = sound and values.dim() == 1 and values.is_contiguous() and values.dtype in (torch.float32, torch.float64)
-    if sound:
-        sound = not check_sparse(ptr.numpy(), col.numpy(), columns, len(values))
-    if sound and pos is not None and len(pos):
-        sound = len(pos) == len(values) and int(pos.min()) >= 0 and int(pos.max()) < len(values)
-    if not sound:
-        raise InputError("x: not a valid sparse feature matrix for this layer; use SparseFeatures.from_dense")
-
-
-@torch.library.custom_op("ltga::project_sparse", mutates_args=())
-def project_sparse(
-    values: Tensor,
-    ptr: Tensor,
-    col: Tensor,
-    tptr: Tensor,
-    trow: Tensor,
-    tpos: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-) -> Tensor:
-    """Sparse features times a dense matrix, [N, O]."""
-    from ltga.kernels.sparse_rows import multiply_rows
-
-    _check_sparse(values, ptr, col, None, weight.size(1))
-    if values.dtype != weight.dtype or weight.dim() != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise InputError("weight, bias: expected [O, F] and [O] of the features' type")
-    out = buffers.empty((len(ptr) - 1, weight.size(0)), weight.dtype)
-    start = (bias if bias is not None else weight.new_zeros(weight.size(0))).detach().numpy()
-    inputs = (
-        ptr.numpy(),
-        col.numpy(),
-        values.detach().numpy(),
-        _transposed(weight.detach()).numpy(),
-        start,
-        out.numpy(),
-    )
-    run_blocks(row_blocks(ptr.numpy()), lambda _, first, last: multiply_rows(first, last, *inputs))
-    return out
-
-
-def _transposed(matrix: Tensor) -> Tensor:
-    """A contiguous transpose."""
-    from ltga.kernels.sparse_rows import transpose_rows
-
-    matrix = matrix.contiguous()
-    out = buffers.empty((matrix.size(1), matrix.size(0)), matrix.dtype)
-    blocks = [(a, min(a + 128, matrix.size(1))) for a in range(0, matrix.size(1), 128)]
-    inputs = (matrix.numpy(), out.numpy())
-    run_blocks(blocks, lambda _, first, last: transpose_rows(first, last, *inputs))
-    return out
-
-
-@project_sparse.register_fake
-def _(values, ptr, col, tptr, trow, tpos, weight, bias):  # type: ignore[no-untyped-def]
-    return weight.new_empty(ptr.size(0) - 1, weight.size(0))
-
-
-@torch.library.custom_op("ltga::project_sparse_backward", mutates_args=())
-def project_sparse_backward(grad: Tensor, values: Tensor, tptr: Tensor, trow: Tensor, tpos: Tensor) -> Tensor:
-    """Gradient of the weights, [O, F]."""
-    from ltga.kernels.sparse_rows import gather_rows
-
-    _check_sparse(values, tptr, trow, tpos, len(grad))
-    if grad.dim() != 2 or grad.dtype != values.dtype:
-        raise InputError("grad: expected [N, O] of the features' type")
-    out = buffers.empty((len(tptr) - 1, grad.size(1)), grad.dtype)
-    inputs = (
-        tptr.numpy(),
-        trow.numpy(),
-        tpos.numpy(),
-        values.detach().numpy(),
-        grad.contiguous().numpy(),
-        out.numpy(),
-    )
-    run_blocks(row_blocks(tptr.numpy()), lambda _, first, last: gather_rows(first, last, *inputs))
-    return _transposed(out)
-
-
-@project_sparse_backward.register_fake
-def _(grad, values, tptr, trow, tpos):  # type: ignore[no-untyped-def]
-    return grad.new_empty(grad.size(1), tptr.size(0) - 1)
-
-
-def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    values, _, _, tptr, trow, tpos, _, _ = inputs
-    ctx.save_for_backward(values, tptr, trow, tpos)
-
-
-def _backward(ctx: Any, grad: Tensor) -> tuple:
-    weight_grad = project_sparse_backward(grad, *ctx.saved_tensors) if ctx.needs_input_grad[6] else None
-    return None, None, None, None, None, None, weight_grad, grad.sum(0) if ctx.needs_input_grad[7] else None
-
-
-project_sparse.register_autograd(_backward, setup_context=_setup_context)

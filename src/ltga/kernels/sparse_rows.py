@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ltga.kernels.scalar import compiled, reordered
+from ltga.kernels.vectors import gather_sum, scatter_add
 
 
 @reordered()
-def multiply_rows(first, last, ptr, col, values, weight, start, out):  # type: ignore[no-untyped-def]
-    """out[n] = start + sum of values times rows of weight [F, O]."""
+def multiply_rows(first, last, tile, channels, ptr, col, values, weight, start, out):  # type: ignore[no-untyped-def]
+    """Columns tile..tile+channels of out[n] = start + sum of values times columns of weight [O, F].
+
+    That part of the weights is turned over into a table small enough to stay in the core's own cache.
+    """
+    width = out.shape[1]
+    table = np.empty((weight.shape[1], channels), weight.dtype)
+    transpose_rows(0, weight.shape[1], weight[tile : tile + channels], table)
     for n in range(first, last):
-        for o in range(out.shape[1]):
-            out[n, o] = start[o]
-        for k in range(ptr[n], ptr[n + 1]):
-            value, row = values[k], weight[col[k]]
-            if value != 0.0:
-                for o in range(out.shape[1]):
-                    out[n, o] += value * row[o]
+        at = n * width + tile
+        gather_sum(out, at, start, tile, table, channels, 0, col, values, ptr[n], ptr[n + 1], channels)
 
 
 @reordered()
-def gather_rows(first, last, tptr, trow, tpos, values, grad, out):  # type: ignore[no-untyped-def]
-    """out[f] = sum over the rows n that use feature f of value times grad[n]."""
-    for f in range(first, last):
-        for o in range(out.shape[1]):
-            out[f, o] = 0.0
-        for k in range(tptr[f], tptr[f + 1]):
-            value, row = values[tpos[k]], grad[trow[k]]
-            if value != 0.0:
-                for o in range(out.shape[1]):
-                    out[f, o] += value * row[o]
+def weight_gradient(tile, channels, ptr, col, values, grad, out):  # type: ignore[no-untyped-def]
+    """Rows tile..tile+channels of out [O, F]: the sum over n of grad[n] times the sparse row n."""
+    table = np.zeros((out.shape[1], channels), grad.dtype)
+    for n in range(len(ptr) - 1):
+        at = n * grad.shape[1] + tile
+        scatter_add(table, channels, col, values, ptr[n], ptr[n + 1], grad, at, channels)
+    transpose_rows(0, channels, table, out[tile : tile + channels])
 
 
 @reordered()

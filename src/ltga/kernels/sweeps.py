@@ -5,59 +5,29 @@ so no locks are needed and the result does not depend on how many threads share 
 size edges x heads x channels is ever stored: a neighbour's features are read while they are in cache.
 
 Shapes: x ``[S, H, C]`` sources (keys and messages), target ``[T, H, C]``, att ``[H, C]``, per-edge
-arrays ``[E, H]``: logits, weights and score gradients in CSR order, everything the caller gave (q,
-scale, shift, keep, given, edge_attr) in the caller's order through ``perm``. Optional arrays are
-empty when absent. ``out`` is ``[T, H, C]``, or ``[T, 1, C]`` for the mean over heads.
+arrays ``[E, H]``: logits, weights and score gradients in CSR order, everything the caller gave (scale,
+shift, keep, given, edge_attr) in the caller's order through ``perm``, q through ``q_order`` (the same, or
+CSR order). Optional arrays are empty when absent. ``out`` is ``[T, H, C]``, or ``[T, 1, C]`` for the mean over heads.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ltga.kernels.edge_features import edge_gradients, score_with_edges, with_edge
 from ltga.kernels.normalise import normalise_row, normalise_row_backward
 from ltga.kernels.scalar import compiled, leaf, reordered
+from ltga.kernels.vectors import (
+    dot,
+    gather_sum,
+    gatv2_logit,
+    gatv2_source_gradient,
+    gatv2_target_gradient,
+    prefetch,
+)
 
 GIVEN, GATV2, DOT = 0, 1, 2
-
-
-@leaf()
-def with_edge(row, edge_attr, edge_weight, edge, buffer):  # type: ignore[no-untyped-def]
-    """A node's row plus W_e e for one edge, into buffer [H, C]; edge_weight is [D, H, C]."""
-    for h in range(buffer.shape[0]):
-        for c in range(buffer.shape[1]):
-            buffer[h, c] = row[h, c]
-        for f in range(edge_attr.shape[1]):
-            a = edge_attr[edge, f]
-            for c in range(buffer.shape[1]):
-                buffer[h, c] += a * edge_weight[f, h, c]
-
-
-@leaf()
-def score(scoring, source, target, att, slope, zero):  # type: ignore[no-untyped-def]
-    """One logit from one head's source and target vectors [C]."""
-    total = zero
-    if scoring == GATV2:
-        for c in range(source.shape[0]):
-            t = source[c] + target[c]
-            total += att[c] * (t if t > zero else slope * t)
-    else:
-        for c in range(source.shape[0]):
-            total += source[c] * target[c]
-    return total
-
-
-@leaf()
-def add_scaled(factor, values, total):  # type: ignore[no-untyped-def]
-    for c in range(values.shape[0]):
-        total[c] += factor * values[c]
-
-
-@leaf()
-def inner(a, b, zero):  # type: ignore[no-untyped-def]
-    total = zero
-    for c in range(a.shape[0]):
-        total += a[c] * b[c]
-    return total
+AHEAD = 4  # edges; a neighbour's features are asked for that long before they are needed
 
 
 @compiled()
@@ -70,158 +40,184 @@ def longest_row(first, last, ptr):  # type: ignore[no-untyped-def]
 
 @reordered()
 def forward_rows(  # type: ignore[no-untyped-def]
-    first, last, ptr, col, perm, x, target, att, edge_attr, edge_weight, given, scale, shift, q, keep, bias,
+    first, last, ptr, col, perm, q_order, x, target, att, edge_attr, edge_weight, given, scale, shift, q, keep, bias,
     scoring, kind, slope, dot_scale, raw, logits, weights, out,
 ):  # fmt: skip
     """Rows first..last: logits, weights and the aggregated output."""
     heads = x.shape[1]
-    zero = x.dtype.type(0)
-    buffer = np.empty((heads, x.shape[2]), x.dtype)
-    scratch = np.empty(longest_row(first, last, ptr), np.float64)
-    heads_scratch = np.empty((6, heads), np.float64)
+    buffer = np.empty(x.shape[1:], x.dtype)
+    longest = longest_row(first, last, ptr)
+    scratch = np.empty(longest, np.float64)
+    heads_scratch = np.empty((7, heads), np.float64)
+    rows, factors = np.empty(longest, np.int32), np.empty(longest, x.dtype)
     share = x.dtype.type(1.0 / heads if out.shape[1] < heads else 1.0)
     for i in range(first, last):
-        for k in range(ptr[i], ptr[i + 1]):
-            e, j = perm[k], col[k]
-            key, row = x[j], x[j]
-            if scoring != GIVEN:
-                row = target[i]
-            if edge_attr.shape[0] > 0:
-                if scoring == GATV2:
-                    with_edge(target[i], edge_attr, edge_weight, e, buffer)
-                    row = buffer
-                else:
-                    with_edge(x[j], edge_attr, edge_weight, e, buffer)
-                    key = buffer
+        start, end = ptr[i], ptr[i + 1]
+        if scoring == GIVEN:
+            for k in range(start, end):
+                for h in range(heads):
+                    logits[k, h] = given[perm[k], h]
+        elif edge_attr.shape[0] > 0:
+            score_with_edges(
+                i, start, end, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope, dot_scale,
+                buffer, logits,
+            )  # fmt: skip
+        else:
+            score_row(i, start, end, ptr[last], col, x, target, att, scoring, slope, dot_scale, logits)
+        if scale.shape[0] > 0 or shift.shape[0] > 0:
+            modify_logits(start, end, perm, scale, shift, raw, logits)
+        normalise_row(kind, start, end, q_order, logits, q, weights, heads_scratch, scratch)
+        aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out)
+
+
+@leaf()
+def score_row(i, start, end, stop, col, x, target, att, scoring, slope, dot_scale, logits):  # type: ignore[no-untyped-def]
+    heads, channels = x.shape[1], x.shape[2]
+    width = heads * channels
+    for k in range(start, end):
+        source, later = np.int64(col[k]) * width, np.int64(col[min(k + AHEAD, stop - 1)]) * width
+        if scoring == GATV2:
             for h in range(heads):
-                if scoring == GIVEN:
-                    z = given[e, h]
-                elif scoring == GATV2:
-                    z = score(GATV2, x[j, h], row[h], att[h], slope, zero)
-                else:
-                    z = dot_scale * score(DOT, key[h], row[h], att[h], slope, zero)
-                if scale.shape[0] > 0:
-                    raw[k, h] = z
-                    z = z * scale[e if scale.shape[0] > 1 else 0, h]
-                if shift.shape[0] > 0:
-                    z = z + shift[e, h]
-                logits[k, h] = z
-        normalise_row(kind, ptr[i], ptr[i + 1], perm, logits, q, weights, heads_scratch, scratch)
-        aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, out)
+                at = h * channels
+                prefetch(x, later + at, channels)
+                logits[k, h] = gatv2_logit(x, source + at, target, i * width + at, att, at, channels, slope)
+        else:
+            for h in range(heads):
+                at = h * channels
+                prefetch(x, later + at, channels)
+                logits[k, h] = dot_scale * dot(x, source + at, target, i * width + at, channels)
 
 
 @reordered()
-def aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, out):  # type: ignore[no-untyped-def]
-    for h in range(out.shape[1]):
-        for c in range(out.shape[2]):
-            out[i, h, c] = bias[h, c] if bias.shape[0] > 0 else 0.0
-    for k in range(ptr[i], ptr[i + 1]):
-        j = col[k]
-        for h in range(x.shape[1]):
-            w = weights[k, h]
-            if w != 0.0:
-                if keep.shape[0] > 0:
-                    w = w * keep[perm[k], h]
-                if w != 0.0:
-                    add_scaled(w * share, x[j, h], out[i, h if out.shape[1] > 1 else 0])
+def modify_logits(start, end, perm, scale, shift, raw, logits):  # type: ignore[no-untyped-def]
+    """logits * scale + shift; the unscaled ones are kept for the gradient of the scale."""
+    for k in range(start, end):
+        e = perm[k]
+        for h in range(logits.shape[1]):
+            if scale.shape[0] > 0:
+                raw[k, h] = logits[k, h]
+                logits[k, h] *= scale[e if scale.shape[0] > 1 else 0, h]
+            if shift.shape[0] > 0:
+                logits[k, h] += shift[e, h]
+
+
+@leaf()
+def aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out):  # type: ignore[no-untyped-def]
+    """out[i] = bias (zeros if there is none) + weighted sum; edges of weight zero are sorted out first."""
+    heads, channels = x.shape[1], x.shape[2]
+    for h in range(heads):
+        count = 0
+        for k in range(ptr[i], ptr[i + 1]):
+            w = weights[k, h] * share
+            if keep.shape[0] > 0:
+                w = w * keep[perm[k], h]
+            rows[count], factors[count] = col[k], w
+            count += w != 0.0
+        apart = out.shape[1] > 1
+        at = i * out.shape[1] * channels + (h * channels if apart else 0)
+        if apart or h == 0:
+            gather_sum(
+                out, at, bias, h * channels, x, heads * channels, h * channels, rows, factors, 0, count, channels
+            )
+        else:
+            gather_sum(out, at, out, at, x, heads * channels, h * channels, rows, factors, 0, count, channels)
 
 
 @reordered()
 def aggregate_rows(first, last, ptr, col, perm, x, keep, bias, weights, share, out):  # type: ignore[no-untyped-def]
     """Aggregation alone, for weights that are already known."""
+    heads, channels = x.shape[1], x.shape[2]
+    longest = longest_row(first, last, ptr)
+    rows, factors = np.empty(longest, np.int32), np.empty(longest, x.dtype)
     for i in range(first, last):
-        aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, out)
+        if i + 1 < last:
+            for k in range(ptr[i + 1], ptr[i + 2]):
+                row = np.int64(col[k]) * heads * channels
+                for h in range(heads):
+                    prefetch(x, row + h * channels if weights[k, h] != 0.0 else 0, channels)
+        aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out)
 
 
 @reordered()
 def backward_targets(  # type: ignore[no-untyped-def]
-    block, first, last, ptr, col, perm, x, target, att, edge_attr, edge_weight, scale, q, keep,
+    block, first, last, ptr, col, perm, q_order, x, target, att, edge_attr, edge_weight, scale, q, keep,
     scoring, kind, slope, dot_scale, raw, logits, weights, grad_out, grad_alpha,
     grad_score, grad_target, grad_att, grad_q, grad_scale, grad_shift, grad_edge_attr, grad_edge_weight,
 ):  # fmt: skip
     """Sweep over destinations: gradients of scores, index, attention vector and target side."""
-    heads = x.shape[1]
-    zero = x.dtype.type(0)
-    one = x.dtype.type(1)
-    buffer = np.empty((heads, x.shape[2]), x.dtype)
-    through = np.empty(x.shape[2], x.dtype)
-    scratch = np.empty(longest_row(first, last, ptr), np.float64)
-    heads_scratch = np.empty((6, heads), np.float64)
+    heads, channels = x.shape[1], x.shape[2]
+    width, up_width = heads * channels, grad_out.shape[1] * channels
+    zero, one = x.dtype.type(0), x.dtype.type(1)
+    zeros = np.zeros(channels, x.dtype)
+    buffer, through = np.empty((heads, channels), x.dtype), np.empty(channels, x.dtype)
+    longest = longest_row(first, last, ptr)
+    scratch = np.empty(longest, np.float64)
+    heads_scratch = np.empty((7, heads), np.float64)
+    rows, factors = np.empty(longest, np.int32), np.empty(longest, x.dtype)
     share = x.dtype.type(1.0 / heads if grad_out.shape[1] < heads else 1.0)
     for i in range(first, last):
         start, end = ptr[i], ptr[i + 1]
         for k in range(start, end):
-            j = col[k]
+            j = np.int64(col[k])
+            next_row = np.int64(col[min(k + AHEAD, ptr[last] - 1)]) * width
             for h in range(heads):
+                at = h * channels
+                prefetch(x, next_row + at, channels)
                 g = zero
                 if weights[k, h] != 0.0:
                     kept = share * (keep[perm[k], h] if keep.shape[0] > 0 else one)
                     if kept != 0.0:
-                        g = kept * inner(grad_out[i, h if grad_out.shape[1] > 1 else 0], x[j, h], zero)
+                        up_at = i * up_width + (at if grad_out.shape[1] > 1 else 0)
+                        g = kept * dot(x, j * width + at, grad_out, up_at, channels)
                     if grad_alpha.shape[0] > 0:
                         g += grad_alpha[k, h]
                 grad_score[k, h] = g
         normalise_row_backward(
-            kind, start, end, perm, logits, q, weights, grad_score, grad_q, block, heads_scratch, scratch
+            kind, start, end, q_order, logits, q, weights, grad_score, grad_q, block, heads_scratch, scratch
         )
-        if grad_target.shape[0] > 0:
-            for h in range(heads):
-                for c in range(grad_target.shape[2]):
-                    grad_target[i, h, c] = 0.0
-        for k in range(start, end):
-            e, j = perm[k], col[k]
+        if grad_shift.shape[0] > 0 or scale.shape[0] > 0:
+            modifier_gradients(block, start, end, perm, scale, raw, grad_score, grad_scale, grad_shift)
+        if scoring == GIVEN:
+            continue
+        if edge_attr.shape[0] > 0:
+            edge_gradients(
+                block, i, start, end, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope,
+                dot_scale, grad_score, grad_target, grad_att, grad_edge_attr, grad_edge_weight, buffer, through,
+            )  # fmt: skip
+            continue
+        for h in range(heads):
+            at, count = h * channels, 0
+            for k in range(start, end):
+                rows[count], factors[count] = col[k], grad_score[k, h]
+                count += grad_score[k, h] != 0.0
+            if scoring == GATV2:
+                gatv2_target_gradient(
+                    grad_target, i * width + at, grad_att, block * width + at, att, target, x, width, at,
+                    rows, factors, count, channels, slope,
+                )  # fmt: skip
+            else:
+                for m in range(count):
+                    factors[m] *= dot_scale
+                here = i * width + at
+                gather_sum(grad_target, here, zeros, 0, x, width, at, rows, factors, 0, count, channels)
+
+
+@reordered()
+def modifier_gradients(block, start, end, perm, scale, raw, grad_score, grad_scale, grad_shift):  # type: ignore[no-untyped-def]
+    """Gradients of what was added to and multiplied with the logits; grad_score becomes that of the raw score."""
+    for k in range(start, end):
+        e = perm[k]
+        for h in range(grad_score.shape[1]):
+            g = grad_score[k, h]
             if grad_shift.shape[0] > 0:
-                for h in range(heads):
-                    grad_shift[e, h] = grad_score[k, h]
+                grad_shift[e, h] = g
             if scale.shape[0] > 0:
-                for h in range(heads):
-                    if grad_scale.shape[0] > 0:
-                        if scale.shape[0] > 1:
-                            grad_scale[e, h] = grad_score[k, h] * raw[k, h]
-                        else:
-                            grad_scale[block, h] += grad_score[k, h] * raw[k, h]
-                    grad_score[k, h] *= scale[e if scale.shape[0] > 1 else 0, h]
-            if scoring == GIVEN:
-                continue
-            row = target[i]
-            if edge_attr.shape[0] > 0:
-                with_edge(target[i] if scoring == GATV2 else x[j], edge_attr, edge_weight, e, buffer)
-                row = buffer
-                for f in range(grad_edge_attr.shape[1]):
-                    grad_edge_attr[e, f] = 0.0
-            for h in range(heads):
-                g = grad_score[k, h]
-                if g == 0.0:
-                    continue
-                if edge_attr.shape[0] == 0:
-                    if scoring == GATV2:
-                        score_gradient(g, x[j, h], row[h], att[h], slope, grad_att[block, h], grad_target[i, h])
+                if grad_scale.shape[0] > 0:
+                    if scale.shape[0] > 1:
+                        grad_scale[e, h] = g * raw[k, h]
                     else:
-                        add_scaled(g * dot_scale, x[j, h], grad_target[i, h])
-                    continue
-                for c in range(through.shape[0]):
-                    through[c] = zero
-                if scoring == GATV2:
-                    score_gradient(g, x[j, h], row[h], att[h], slope, grad_att[block, h], through)
-                    add_scaled(one, through, grad_target[i, h])
-                else:
-                    add_scaled(g * dot_scale, target[i, h], through)
-                    add_scaled(g * dot_scale, row[h], grad_target[i, h])
-                for f in range(grad_edge_weight.shape[1]):
-                    add_scaled(edge_attr[e, f], through, grad_edge_weight[block, f, h])
-                for f in range(grad_edge_attr.shape[1]):
-                    grad_edge_attr[e, f] += inner(edge_weight[f, h], through, zero)
-
-
-@leaf()
-def score_gradient(g, source, target, att, slope, grad_att, through):  # type: ignore[no-untyped-def]
-    """GATv2: adds to grad_att and adds the gradient of the pre-activation to ``through``."""
-    flat = g * slope
-    for c in range(source.shape[0]):
-        t = source[c] + target[c]
-        f = g if t > 0 else flat
-        grad_att[c] += f * t
-        through[c] += f * att[c]
+                        grad_scale[block, h] += g * raw[k, h]
+                grad_score[k, h] = g * scale[e if scale.shape[0] > 1 else 0, h]
 
 
 @reordered()
@@ -230,51 +226,48 @@ def backward_sources(  # type: ignore[no-untyped-def]
     scoring, slope, dot_scale, weights, grad_out, grad_score, grad_x,
 ):  # fmt: skip
     """Sweep over sources: gradient of the message and key side."""
-    heads = x.shape[1]
-    one = x.dtype.type(1)
-    zero = x.dtype.type(0)
-    buffer = np.empty((heads, x.shape[2]), x.dtype)
+    heads, channels = x.shape[1], x.shape[2]
+    width, up_width = heads * channels, grad_out.shape[1] * channels
+    with_edges = scoring == GATV2 and edge_attr.shape[0] > 0
+    buffer, zeros = np.empty((1, heads, channels), x.dtype), np.zeros(channels, x.dtype)
+    longest = longest_row(first, last, tptr)
+    rows = np.empty(longest, np.int32)
+    sent, factors = np.empty(longest, x.dtype), np.empty(longest, x.dtype)
     share = x.dtype.type(1.0 / heads if grad_out.shape[1] < heads else 1.0)
     for j in range(first, last):
         for h in range(heads):
-            for c in range(x.shape[2]):
-                grad_x[j, h, c] = 0.0
-        for slot in range(tptr[j], tptr[j + 1]):
-            k, i = tpos[slot], tcol[slot]
-            row = target[i] if scoring != GIVEN else x[j]
-            if scoring == GATV2 and edge_attr.shape[0] > 0:
-                with_edge(target[i], edge_attr, edge_weight, perm[k], buffer)
-                row = buffer
-            for h in range(heads):
-                w = weights[k, h]
-                if w != 0.0:
-                    w *= share * (keep[perm[k], h] if keep.shape[0] > 0 else one)
-                g = grad_score[k, h] if scoring != GIVEN else zero
-                if scoring == GATV2 and g != 0.0:
-                    both(
-                        w,
-                        grad_out[i, h if grad_out.shape[1] > 1 else 0],
-                        g,
-                        x[j, h],
-                        row[h],
-                        att[h],
-                        slope,
-                        grad_x[j, h],
-                    )
-                    continue
-                if w != 0.0:
-                    add_scaled(w, grad_out[i, h if grad_out.shape[1] > 1 else 0], grad_x[j, h])
-                if g != 0.0:
-                    add_scaled(g * dot_scale, row[h], grad_x[j, h])
-
-
-@leaf()
-def both(w, grad_out, g, source, target, att, slope, total):  # type: ignore[no-untyped-def]
-    """Message and GATv2 key gradient of one edge and head in one loop."""
-    flat = g * slope
-    for c in range(source.shape[0]):
-        t = source[c] + target[c]
-        total[c] += w * grad_out[c] + (g if t > 0 else flat) * att[c]
+            at, up_at, count = h * channels, h * channels if grad_out.shape[1] > 1 else 0, 0
+            for slot in range(tptr[j], tptr[j + 1]):
+                k, later = tpos[slot], np.int64(tcol[min(slot + AHEAD, tptr[last] - 1)])
+                if scoring != GIVEN:
+                    prefetch(target, later * width + at, channels)
+                prefetch(grad_out, later * up_width + up_at, channels)
+                w = weights[k, h] * share
+                if keep.shape[0] > 0:
+                    w = w * keep[perm[k], h]
+                rows[count], sent[count], factors[count] = tcol[slot], w, grad_score[k, h]
+                count += (w != 0.0) | (grad_score[k, h] != 0.0)
+            if scoring == GATV2 and not with_edges:
+                gatv2_source_gradient(
+                    grad_x, j * width + at, x, att, target, width, at, grad_out, up_width, up_at,
+                    rows, sent, factors, count, channels, slope,
+                )  # fmt: skip
+                continue
+            here = j * width + at
+            gather_sum(grad_x, here, zeros, 0, grad_out, up_width, up_at, rows, sent, 0, count, channels)
+            if scoring == DOT:
+                for m in range(count):
+                    factors[m] *= dot_scale
+                gather_sum(grad_x, here, grad_x, here, target, width, at, rows, factors, 0, count, channels)
+        if with_edges:
+            for slot in range(tptr[j], tptr[j + 1]):
+                k = tpos[slot]
+                with_edge(target[tcol[slot]], edge_attr, edge_weight, perm[k], buffer[0])
+                for h in range(heads):
+                    g = grad_score[k, h]
+                    for c in range(channels):
+                        t = x[j, h, c] + buffer[0, h, c]
+                        grad_x[j, h, c] += (g if t > 0 else g * slope) * att[h, c]
 
 
 @compiled()

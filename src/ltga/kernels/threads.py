@@ -1,17 +1,22 @@
 """Running blocks of rows on several threads, the same way whatever their number.
 
-Compiled kernels release the GIL, so plain Python threads suffice. Compared with numba's own thread
-pools this is safe from several Python threads at once and after a fork, and costs nothing until used.
+Compiled kernels release the GIL, so plain threads suffice. Where torch's OpenMP runtime can be reached its
+own threads do the work: they keep spinning for a while after every torch operation, so a second set of
+threads would have to fight them for the cores. Otherwise, and in a forked child (OpenMP does not survive
+a fork), a small pool of Python threads takes over. Both are safe from several Python threads at once.
 """
 
 from __future__ import annotations
 
 import bisect
+import ctypes
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -23,14 +28,16 @@ MAX_BLOCKS = 64
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
+_forked = False
+_TeamFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-def _forget_pool() -> None:
-    global _pool, _pool_size, _lock
-    _pool, _pool_size, _lock = None, 0, threading.Lock()
+def _after_fork() -> None:
+    global _pool, _pool_size, _lock, _forked
+    _pool, _pool_size, _lock, _forked = None, 0, threading.Lock(), True
 
 
-os.register_at_fork(after_in_child=_forget_pool)
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _pool_of(size: int) -> ThreadPoolExecutor:
@@ -39,6 +46,21 @@ def _pool_of(size: int) -> ThreadPoolExecutor:
         if _pool is None or _pool_size < size:
             _pool, _pool_size = ThreadPoolExecutor(size, thread_name_prefix="ltga"), size
         return _pool
+
+
+@cache
+def _open_team() -> Callable[..., None] | None:
+    """libgomp's entry point for a parallel region, if that is what torch runs on."""
+    root = Path(torch.__file__).parent
+    for path in sorted([*(root / "lib").glob("libgomp*"), *root.with_name("torch.libs").glob("libgomp*")]):
+        try:
+            entry = ctypes.CDLL(str(path), mode=os.RTLD_NOLOAD | os.RTLD_LAZY).GOMP_parallel
+        except (OSError, AttributeError):
+            continue  # not the one torch has loaded
+        entry.argtypes = [_TeamFunction, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+        entry.restype = None
+        return entry  # type: ignore[no-any-return]
+    return None
 
 
 class _Work:
@@ -68,22 +90,36 @@ def row_blocks(ptr: np.ndarray) -> list[tuple[int, int]]:
     return list(itertools.pairwise(bounds))
 
 
-def run_blocks(blocks: list[tuple[int, int]], task: Callable[[int, int, int], None]) -> None:
-    """Call ``task(block, first_row, end_row)`` for every block; a thread that is free takes the next."""
+def run_blocks(blocks: Sequence[tuple[int, ...]], task: Callable[..., None]) -> None:
+    """Call ``task(number, *block)`` for every block; a thread that is free takes the next."""
     threads = min(torch.get_num_threads(), len(blocks))
     if threads <= 1:
-        for block, (first, end) in enumerate(blocks):
-            task(block, first, end)
+        for number, block in enumerate(blocks):
+            task(number, *block)
         return
     counter = itertools.count()
 
     def work() -> None:
-        while (block := next(counter)) < len(blocks):
-            task(block, *blocks[block])
+        while (number := next(counter)) < len(blocks):
+            task(number, *blocks[number])
 
-    helpers = [_pool_of(threads - 1).submit(work) for _ in range(threads - 1)]
-    try:
-        work()
-    finally:
-        for helper in helpers:
-            helper.result()
+    team = None if _forked else _open_team()
+    if team is None:
+        helpers = [_pool_of(threads - 1).submit(work) for _ in range(threads - 1)]
+        try:
+            work()
+        finally:
+            for helper in helpers:
+                helper.result()
+        return
+    failures: list[BaseException] = []
+
+    def share(_: object) -> None:
+        try:
+            work()
+        except BaseException as error:  # C code in between: an exception would be lost
+            failures.append(error)
+
+    team(_TeamFunction(share), None, threads, 0)
+    if failures:
+        raise failures[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from ltga.functional.graph import aggregate_edges
 from ltga.kernels import NORMALIZERS, Neighbourhoods, SparseFeatures, compact_form, counter_dropout, project
 from ltga.nn.adjacency import graph_of, pack_attention
 from ltga.nn.edge_step import EdgeStep
+from ltga.nn.fused_gate import FusedGate, watched
 from ltga.nn.index import EntropicIndex, make_index, make_modifier
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -109,8 +111,9 @@ class LTGAConv(GATv2Conv):
         ):
             if value not in allowed:
                 raise InputError(f"{name}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
-        if not 0.0 <= dropout <= 1.0:
-            raise InputError(f"dropout: must lie in [0, 1], got {dropout!r}")
+        check_size("out_channels", out_channels)
+        check_size("heads", heads)
+        check_dropout("dropout", dropout)
         super().__init__(
             in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim,
             fill_value, bias, share_weights, residual, **kwargs,
@@ -195,7 +198,9 @@ class LTGAConv(GATv2Conv):
         """
         step, _ = self._prepare(x, edge_index, edge_attr, None)
         logits, weights = step.fused_logits_and_weights() if self._fused(step.source) else step.plain()
-        return Attention(self._oriented(step.graph.edge_index), logits, step.q.expand_as(logits), weights)
+        return Attention(
+            self._oriented(step.graph.edge_index), logits, step.q_in_callers_order().expand_as(logits), weights
+        )
 
     def _prepare(
         self, x: Any, edge_index: Any, edge_attr: Tensor | None, size: tuple[int, int] | None
@@ -219,17 +224,13 @@ class LTGAConv(GATv2Conv):
         if size is not None and tuple(size) != sizes:
             raise InputError(f"size: is {tuple(size)}, but x has {sizes[0]} sources and {sizes[1]} targets")
         graph, attributes = self._graph(edge_index, edge_attr, *sizes)
-
-        def node_terms(attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
-            return self._head_mean(self.lin_r, pair[1], attending), self._head_mean(self.lin_l, pair[0], neighbour)
-
-        bare = not (_watched(self.lin_l) or _watched(self.lin_r))
-        shortcut = node_terms if bare and self._fused(source) else None
-        q = self.index(source, target, graph.edge_index, shortcut)
+        shortcuts = FusedGate(self, source, target, pair, graph) if self._fused(source) else None
+        q = self.index(source, target, graph.edge_index, shortcuts)
         scale = shift = None
         if self.modifier is not None:
-            scale, shift = self.modifier(source, target, graph.edge_index, shortcut)
-        return EdgeStep(self, source, target, graph, attributes, q, scale, shift), residual
+            scale, shift = self.modifier(source, target, graph.edge_index, shortcuts)
+        in_csr_order = shortcuts is not None and self.index.csr_order and len(q) == graph.num_edges
+        return EdgeStep(self, source, target, graph, attributes, q, in_csr_order, scale, shift), residual
 
     def _project(self, linear: nn.Module, x: Tensor | SparseFeatures) -> Tensor:
         lazy = isinstance(linear.weight, nn.UninitializedParameter)
@@ -237,21 +238,12 @@ class LTGAConv(GATv2Conv):
             raise InputError(f"x: has {x.size(1)} features, the layer was built for {linear.weight.size(1)}")  # type: ignore[operator]
         values = x.values if isinstance(x, SparseFeatures) else x
         _same_dtype(values, linear.weight, "x")  # type: ignore[arg-type]
-        if lazy or _watched(linear) or not self._fused(values):
+        if lazy or watched(linear) or not self._fused(values):
             return linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
-        return self._multiply(x, linear.weight, linear.bias)  # type: ignore[arg-type]
+        return self.multiply(x, linear.weight, linear.bias)  # type: ignore[arg-type]
 
-    def _head_mean(self, linear: nn.Module, x: Tensor | SparseFeatures, weight: Tensor) -> Tensor:
-        """``weight`` [K, C] times the projection of ``x`` averaged over heads, without that average.
-
-        Weights are averaged instead of embeddings: a thin product, and nothing [N, H, C] on the way back.
-        """
-        shape = (self.heads, self.out_channels)
-        average = weight @ linear.weight.view(*shape, -1).mean(0)  # type: ignore[operator]
-        bias = None if linear.bias is None else weight @ linear.bias.view(shape).mean(0)  # type: ignore[operator]
-        return self._multiply(x, average, bias)
-
-    def _multiply(self, x: Tensor | SparseFeatures, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def multiply(self, x: Tensor | SparseFeatures, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """x W^T + b in the cheapest form the features allow."""
         if isinstance(x, SparseFeatures):
             return project(x, weight, bias)
         if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or x.dtype != weight.dtype:
@@ -300,7 +292,7 @@ class LTGAConv(GATv2Conv):
             self.explain or self._message_forward_hooks or self._message_forward_pre_hooks
             or self._aggregate_forward_hooks or self._propagate_forward_hooks or self._edge_update_forward_hooks
             or self._propagate_forward_pre_hooks or self._aggregate_forward_pre_hooks or self.aggr not in ("add", "sum")
-            or (self.lin_edge is not None and _watched(self.lin_edge))
+            or (self.lin_edge is not None and watched(self.lin_edge))
         )  # fmt: skip
 
     def _fused(self, x: Tensor) -> bool:
@@ -332,16 +324,21 @@ class LTGAConv(GATv2Conv):
         )
 
 
+def check_size(name: str, value: Any) -> None:
+    """Raise unless ``value`` counts something."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise InputError(f"{name}: expected a whole number from 1, got {value!r}")
+
+
+def check_dropout(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a probability."""
+    if not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise InputError(f"{name}: must lie in [0, 1], got {value!r}")
+
+
 def _same_dtype(values: Tensor, weight: Tensor, name: str) -> None:
     if values.dtype != weight.dtype and not torch.is_autocast_enabled(values.device.type):
         raise InputError(f"{name}: is {values.dtype}, the layer's parameters are {weight.dtype}; convert one of them")
-
-
-def _watched(module: nn.Module) -> bool:
-    """Whether somebody registered hooks, which only a real call of the module fires."""
-    return bool(
-        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
-    )
 
 
 def _keep_index_if_absent(

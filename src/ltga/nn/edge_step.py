@@ -26,6 +26,7 @@ class EdgeStep:
     graph: Neighbourhoods
     attributes: Tensor | None  # [E, D]
     q: Tensor  # [1, H] or [E, H]
+    q_in_csr_order: bool
     scale: Tensor | None  # [1, H] or [E, H]
     shift: Tensor | None  # [E, H]
 
@@ -41,7 +42,9 @@ class EdgeStep:
         logits = logits if self.scale is None else logits * self.scale
         logits = logits if self.shift is None else logits + self.shift
         target = self.graph.edge_index[1]
-        return logits, normalise_edges(logits, self.q, target, self.graph.num_targets, conv.normalizer)
+        return logits, normalise_edges(
+            logits, self.q_in_callers_order(), target, self.graph.num_targets, conv.normalizer
+        )
 
     def fused(self, keep: Tensor | None) -> tuple[Tensor, Tensor]:
         """(output with bias ``[T, H * C]`` or ``[T, C]``, weights in CSR order) by the compiled kernels."""
@@ -58,6 +61,9 @@ class EdgeStep:
     def in_callers_order(self, values: Tensor) -> Tensor:
         """Per-edge values from CSR order to that of ``edge_index``."""
         return values[self.graph.perm.long().argsort()]
+
+    def q_in_callers_order(self) -> Tensor:
+        return self.in_callers_order(self.q) if self.q_in_csr_order else self.q
 
     def _kernel(self, keep: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         conv, wide = self.conv, torch.promote_types(self.source.dtype, torch.float32)
@@ -78,7 +84,7 @@ class EdgeStep:
             self.source.to(wide), cast(target), cast(att), cast(attributes), cast(edge_weight), cast(given),
             cast(self.scale), cast(self.shift), self.q.to(wide), cast(keep), cast(bias), *self.graph.structure,
             SCORINGS["given" if given is not None else conv.scoring], NORMALIZERS[conv.normalizer],
-            conv.negative_slope, conv.out_channels**-0.5, not conv.concat,
+            conv.negative_slope, conv.out_channels**-0.5, not conv.concat, self.q_in_csr_order,
         )  # fmt: skip
 
     def _gat_logits(self) -> Tensor:

@@ -6,8 +6,8 @@ layer is GATv2. The same modules serve as the alpha of entmax attention.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Literal
+from collections.abc import Iterator
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -16,22 +16,28 @@ from ltga.errors import InputError
 
 Granularity = Literal["global", "layer", "head", "edge"]
 GATE_WIDTH = 8
-# (weights for the attending node [K, C], for the neighbour [K, C]) -> products with the endpoints'
-# embeddings averaged over heads, ([T, K], [S, K]).
-NodeTerms = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 Modifiers = tuple[Tensor | None, Tensor | None]
+
+
+class Shortcuts(Protocol):
+    """What a layer with compiled kernels can do faster for an :class:`EdgeMLP` than plain torch."""
+
+    def node_terms(self, attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights ``[K, C]`` times the endpoints' embeddings averaged over heads: ``[T, K]``, ``[S, K]``."""
+
+    def edge_outputs(self, per_target: Tensor, per_source: Tensor, last: nn.Linear, csr_order: bool) -> Tensor:
+        """``last(relu(per_target[i] + per_source[j]))`` for every edge, ``[E, H]``."""
 
 
 class EntropicIndex(nn.Module):
     """Turns a layer's endpoint embeddings ``[S, H, C]``, ``[T, H, C]`` into q, ``[1, H]`` or ``[E, H]``.
 
-    ``node_terms`` is an optional shortcut a layer offers to those who want products with embeddings
-    averaged over heads; see :class:`EdgeMLP`.
+    An index that sets ``csr_order`` returns q in the order of ``Neighbourhoods.col`` when it is offered shortcuts.
     """
 
-    def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
-    ) -> Tensor:
+    csr_order = False
+
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
         raise NotImplementedError
 
     def reset_parameters(self) -> None:
@@ -55,9 +61,7 @@ class FrozenIndex(EntropicIndex):
             raise InputError(f"index: a frozen q must lie in (-1, 4), got {value:g}")
         self.value = float(value)
 
-    def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
-    ) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
         return torch.full((1, source.size(1)), self.value, dtype=source.dtype, device=source.device)
 
     def shannon_penalty(self) -> Tensor:
@@ -90,9 +94,7 @@ class LearnedIndex(EntropicIndex):
         """Current values, ``[1]`` or ``[H]``."""
         return bounded(self.raw, self.delta)
 
-    def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
-    ) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
         if self.raw.numel() not in (1, source.size(1)):
             raise InputError(f"index: has {self.raw.numel()} values for a layer with {source.size(1)} heads")
         return self.q().expand(1, source.size(1))
@@ -133,7 +135,12 @@ class EdgeMLP(nn.Module):
         nn.init.zeros_(self.out.bias)
 
     def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+        self,
+        source: Tensor,
+        target: Tensor,
+        edge_index: Tensor,
+        shortcuts: Shortcuts | None = None,
+        csr_order: bool = False,
     ) -> Tensor:
         if source.size(2) != self.channels or self.out.out_features != source.size(1):
             raise InputError(
@@ -141,11 +148,11 @@ class EdgeMLP(nn.Module):
                 f"the layer has {source.size(1)} of {source.size(2)}"
             )
         attending, neighbour = self.hidden.weight.split(self.channels, dim=1)
-        if node_terms is None:
-            per_target, per_source = target.mean(1) @ attending.t(), source.mean(1) @ neighbour.t()
-        else:
-            per_target, per_source = node_terms(attending, neighbour)  # [T, width], [S, width]
-        per_target = per_target + self.hidden.bias
+        if shortcuts is not None:
+            per_target, per_source = shortcuts.node_terms(attending, neighbour)  # [T, width], [S, width]
+            return shortcuts.edge_outputs(per_target + self.hidden.bias, per_source, self.out, csr_order)
+        per_target = target.mean(1) @ attending.t() + self.hidden.bias
+        per_source = source.mean(1) @ neighbour.t()
         hidden = per_target.index_select(0, edge_index[1]) + per_source.index_select(0, edge_index[0])
         return self.out(torch.relu(hidden))
 
@@ -157,6 +164,8 @@ class EdgeIndex(EntropicIndex):
     tensor([[1., 1.]], grad_fn=<AddBackward0>)
     """
 
+    csr_order = True
+
     def __init__(self, channels: int, heads: int, delta: float = 1.0) -> None:
         super().__init__()
         self.delta = _positive(delta)
@@ -166,10 +175,8 @@ class EdgeIndex(EntropicIndex):
     def reset_parameters(self) -> None:
         self.gate.reset_parameters()
 
-    def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
-    ) -> Tensor:
-        q = bounded(self.gate(source, target, edge_index, node_terms), self.delta)
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
+        q = bounded(self.gate(source, target, edge_index, shortcuts, self.csr_order), self.delta)
         if self.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
             self._seen = [*self._seen[-63:], q]
             if q.requires_grad:
@@ -196,18 +203,18 @@ class EdgeBias(nn.Module):
         self.gate.reset_parameters()
 
     def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+        self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None
     ) -> Modifiers:
-        return None, self.gate(source, target, edge_index, node_terms)
+        return None, self.gate(source, target, edge_index, shortcuts)
 
 
 class EdgeScale(EdgeBias):
     """Capacity-matched control: logits times exp of the edge MLP (``[E, H]``), q left at 1."""
 
     def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+        self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None
     ) -> Modifiers:
-        return torch.exp(self.gate(source, target, edge_index, node_terms)), None
+        return torch.exp(self.gate(source, target, edge_index, shortcuts)), None
 
 
 class Temperature(nn.Module):
@@ -221,7 +228,7 @@ class Temperature(nn.Module):
         nn.init.zeros_(self.raw)
 
     def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, node_terms: NodeTerms | None = None
+        self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None
     ) -> Modifiers:
         return torch.exp(self.raw).unsqueeze(0), None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ltga.errors import InputError
 
-PAPER = "LTGA (this paper)"
+PAPER = "da Costa and Modenesi, 2026"
 SOFTMAX: Mapping[str, Any] = {"index": 1.0, "normalizer": "softmax"}
 
 

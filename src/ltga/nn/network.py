@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ltga.errors import InputError
-from ltga.kernels import SparseFeatures, compact_form, counter_dropout
-from ltga.nn.conv import Attention, LTGAConv
+from ltga.kernels import SparseFeatures, compact_form, counter_dropout, elu
+from ltga.nn.conv import Attention, LTGAConv, check_dropout, check_size
 from ltga.nn.index import EdgeIndex, EntropicIndex, FrozenIndex, LearnedIndex, index_parameters
 
 FEATURES, ATTENTION = 0, 1  # what a dropout stream acts on
@@ -75,6 +75,9 @@ class LTGA(nn.Module):
         super().__init__()
         if num_layers < 1:
             raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        for name, size in (("num_classes", num_classes), ("hidden_channels", hidden_channels), ("heads", heads)):
+            check_size(name, size)
+        check_dropout("dropout", dropout)
         self.dropout = dropout
         self.backend = backend
         self.dropout_key: tuple[int, ...] | None = None
@@ -105,7 +108,7 @@ class LTGA(nn.Module):
     def hidden(self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None) -> Tensor:
         """The representation ``[N, hidden_channels * heads]`` that the last layer reads (before dropout)."""
         for layer in range(len(self.convs) - 1):
-            x = F.elu(self._apply_layer(layer, x, edge_index, edge_attr))
+            x = elu(self._apply_layer(layer, x, edge_index, edge_attr))
         return x.to_dense() if isinstance(x, SparseFeatures) else x
 
     def forward(self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None) -> Tensor:
@@ -128,7 +131,7 @@ class LTGA(nn.Module):
             for layer, conv in enumerate(self.convs):
                 inside.append(conv.attend(self._drop(x, layer), edge_index, edge_attr))  # type: ignore[operator]
                 if layer < len(self.convs) - 1:
-                    x = F.elu(self._apply_layer(layer, x, edge_index, edge_attr))
+                    x = elu(self._apply_layer(layer, x, edge_index, edge_attr))
             return inside
         finally:
             self.train(training)

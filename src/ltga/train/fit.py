@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ltga.data import Dataset, dataset_from_data, load_dataset
@@ -22,7 +22,9 @@ from ltga.nn.initialize import initialize
 from ltga.nn.methods import find_method
 from ltga.nn.network import LTGA
 from ltga.train.loop import Callback, Task, train
+from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
+from ltga.train.predict import predict_log_probs
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import Protocol
 from ltga.train.record import Record, configuration, make_record
@@ -48,6 +50,24 @@ class Run:
         """Metrics on the test nodes."""
         return self.record["metrics"].get("test", {})  # type: ignore[no-any-return]
 
+    def predict(self, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
+        """The most probable class ``[N]`` of every node of a graph, which may be one never seen before.
+
+        Args:
+            data: a graph with as many node features (and edge attributes) as the one trained on.
+            batch_size: compute so many nodes at a time, for a graph whose activations do not fit into memory.
+
+        >>> from ltga.data import csbm
+        >>> run = fit(csbm(num_nodes=60), protocol={"epochs": 2, "hidden_channels": 4})
+        >>> run.predict(csbm(num_nodes=80, seed=1)).shape
+        torch.Size([80])
+        """
+        return self.predict_proba(data, batch_size).argmax(1)
+
+    def predict_proba(self, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
+        """The probability of every class ``[N, C]``; see :meth:`predict`."""
+        return predict_log_probs(self.model, self.record, data, batch_size).exp()
+
     def save(self, folder: str | Path) -> Path:
         """Store the run in ``folder`` under its id; returns the path of the record."""
         return write_run(folder, self.record, self.arrays, self.model)
@@ -61,6 +81,7 @@ def fit(
     protocol: Protocol | Mapping[str, Any] | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = False,
+    minibatch: MiniBatch | Mapping[str, Any] | None = None,
 ) -> Run:
     """Train a method on a graph.
 
@@ -72,6 +93,8 @@ def fit(
         protocol: settings that differ from the paper's.
         callbacks: called with :class:`~ltga.train.EpochInfo` after every epoch.
         progress: show a line with loss, validation and q.
+        minibatch: train an attention method on sampled neighbourhoods and evaluate it layer by layer, for
+            a graph whose activations do not fit into memory (see :class:`~ltga.train.MiniBatch`).
 
     >>> from ltga.data import csbm
     >>> run = fit(csbm(num_nodes=60), "ltga-head", protocol={"epochs": 2, "hidden_channels": 4})
@@ -80,7 +103,8 @@ def fit(
     """
     dataset = as_dataset(dataset)
     protocol = as_protocol(protocol)
-    config = run_configuration(dataset, method, seed, split, protocol)
+    minibatch = as_minibatch(minibatch)
+    config = run_configuration(dataset, method, seed, split, protocol, minibatch)
     method, split = config["method"], config["split"]
     shape = _shape(dataset)
     started = time.perf_counter()
@@ -88,6 +112,8 @@ def fit(
         torch.manual_seed(seed)
         model = initialize(make_model(method, protocol, shape), seed, protocol.init)
         task = make_task(dataset, split, model, protocol)
+        if minibatch is not None:
+            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), minibatch, model, seed)
         title = f"{dataset.name}, {method}, seed {seed}"
         with ProgressLine(title) if progress else nullcontext() as line:
             outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])))
@@ -106,19 +132,29 @@ def fit(
 def load_run(path: str | Path) -> Run:
     """A stored run, its model rebuilt without training."""
     record = read_record(path)
-    config, described = record["config"], dict(record["model"])
-    described.pop("parameters")
-    with torch.random.fork_rng(devices=[]):
-        model = make_model(config["method"], Protocol(**config["protocol"]), described)
+    return Run(record, rebuild_model(record, read_weights(path), path), read_arrays(path))
+
+
+def rebuild_model(record: Record, weights: Mapping[str, Tensor], where: str | Path) -> nn.Module:
+    """The network that a record describes, with stored weights; ``where`` opens the error message."""
     try:
-        model.load_state_dict(read_weights(path))
-    except RuntimeError as error:
-        raise RecordError(f"{path}: the stored weights do not fit the model ({error})") from None
-    return Run(record, model.eval(), read_arrays(path))
+        config, described = record["config"], record["model"]
+        with torch.random.fork_rng(devices=[]):
+            model = make_model(config["method"], Protocol(**config["protocol"]), described)
+        model.load_state_dict(weights)
+    except (RuntimeError, KeyError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise RecordError(f"{where}: the stored weights do not fit the model ({reason})") from None
+    return model.eval()
 
 
 def run_configuration(
-    dataset: Dataset, method: str, seed: int, split: int | None, protocol: Protocol
+    dataset: Dataset,
+    method: str,
+    seed: int,
+    split: int | None,
+    protocol: Protocol,
+    minibatch: MiniBatch | None = None,
 ) -> dict[str, Any]:
     """The checked configuration of a run, from which its id follows."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -126,7 +162,10 @@ def run_configuration(
     split = (seed - 1) % dataset.num_splits if split is None else split
     dataset.split(split)  # complains about a split that is not there
     name = find_method(method).name
-    return configuration(dataset.name, dataset.fingerprint, split, name, protocol.model_dump(), seed)
+    config = configuration(dataset.name, dataset.fingerprint, split, name, protocol.model_dump(), seed)
+    if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
+        config["minibatch"] = minibatch.as_settings()
+    return config
 
 
 def as_dataset(dataset: Dataset | Data | str) -> Dataset:
@@ -170,12 +209,13 @@ def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> nn.
 def make_task(dataset: Dataset, split: int, model: nn.Module, protocol: Protocol) -> Task:
     """The graph and a split as the loop wants them."""
     data = dataset.data
+    dense = data.x.contiguous()  # dropout draws in the order of memory, which must not decide a run
     edge_attr = data.get("edge_attr")
     if edge_attr is not None:
-        edge_attr = edge_attr.to(data.x.dtype).view(data.edge_index.size(1), -1)
+        edge_attr = edge_attr.to(data.x.dtype).reshape(data.edge_index.size(1), -1)
     # The paper's dropout draws a number for zeros too, so under its initialisation features stay dense.
-    compact = compact_form(data.x) if protocol.init == "paired" and isinstance(model, LTGA) else None
-    x = compact if isinstance(compact, SparseFeatures) else data.x
+    compact = compact_form(dense) if protocol.init == "paired" and isinstance(model, LTGA) else None
+    x = compact if isinstance(compact, SparseFeatures) else dense
     nodes = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
     return Task(x, data.edge_index, edge_attr, data.y, *nodes)
 

@@ -1,10 +1,10 @@
-"""The training loop: one full-batch step and one evaluation per epoch, and the best epoch kept."""
+"""The training loop: one full-batch step (or several batches) and one evaluation per epoch, the best epoch kept."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from torch.nn import functional as F
 
 from ltga.errors import InputError, TrainingError
 from ltga.kernels import SparseFeatures
+from ltga.nn.baselines import GAT
+from ltga.nn.conv import Attention
 from ltga.nn.network import LTGA
 from ltga.train.optimizer import DecoupledAdam
 from ltga.train.protocol import Protocol
@@ -39,9 +41,33 @@ class Task:
     val: Tensor
     test: Tensor
 
+    def steps(self, epoch: int) -> Iterator[Task]:
+        """What an epoch's gradient steps are taken on: here, once the whole graph."""
+        yield self
+
     def logits(self, model: nn.Module) -> Tensor:
         out: Tensor = model(self.x, self.edge_index, self.edge_attr)
         return out
+
+    def hidden(self, model: LTGA) -> Tensor:
+        return model.hidden(self.x, self.edge_index, self.edge_attr)
+
+    def attend(self, model: LTGA) -> list[Attention]:
+        return model.attend(self.x, self.edge_index, self.edge_attr)
+
+    def attention_weights(self, model: nn.Module) -> list[tuple[Tensor, Tensor]] | None:
+        """Per layer ``edge_index`` and weights ``[E, H]`` without dropout; ``None`` for other networks."""
+        if isinstance(model, LTGA):
+            return [(layer.edge_index, layer.weights) for layer in self.attend(model)]
+        if not isinstance(model, GAT):
+            return None
+        assert isinstance(self.x, Tensor)
+        x, layers = self.x, []
+        for conv in model.convs:
+            x, attention = conv(x, self.edge_index, self.edge_attr, return_attention_weights=True)
+            x = F.elu(x)
+            layers.append(attention)
+        return layers
 
 
 @dataclass(frozen=True)
@@ -95,9 +121,7 @@ def train(model: nn.Module, task: Task, protocol: Protocol, seed: int, callbacks
         try:
             for epoch in range(1, protocol.epochs + 1):
                 start = time.perf_counter()
-                if isinstance(model, LTGA) and protocol.init == "paired":
-                    model.dropout_key = (seed, epoch)
-                train_loss, gradient_norm = _step(model, task, protocol, optimizer, epoch)
+                train_loss, gradient_norm = _epoch(model, task, protocol, optimizer, seed, epoch)
                 val_loss, val_accuracy = _evaluate(model, task, epoch)
                 info = EpochInfo(
                     epoch, train_loss, val_loss, val_accuracy, epoch if val_loss < best.loss else best.epoch,
@@ -117,6 +141,21 @@ def train(model: nn.Module, task: Task, protocol: Protocol, seed: int, callbacks
     best.restore()
     model.eval()
     return Outcome(history, best.epoch, stopped)
+
+
+def _epoch(
+    model: nn.Module, task: Task, protocol: Protocol, optimizer: DecoupledAdam, seed: int, epoch: int
+) -> tuple[float, float]:
+    """An epoch's gradient steps: loss and norm of the gradient at the index, averaged over training nodes."""
+    train_loss = gradient_norm = 0.0
+    for number, batch in enumerate(task.steps(epoch)):
+        if isinstance(model, LTGA) and protocol.init == "paired":
+            model.dropout_key = (seed, epoch, number) if number else (seed, epoch)
+        loss, norm = _step(model, batch, protocol, optimizer, epoch)
+        share = len(batch.train) / len(task.train)
+        train_loss += share * loss
+        gradient_norm += share * norm
+    return train_loss, gradient_norm
 
 
 def _step(

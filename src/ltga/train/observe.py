@@ -12,7 +12,6 @@ from torch_geometric.utils import degree, scatter
 
 from ltga.kernels import SparseFeatures
 from ltga.nn.attention_statistics import attention_statistics
-from ltga.nn.baselines import GAT
 from ltga.nn.conv import Attention
 from ltga.nn.index import EdgeIndex
 from ltga.nn.network import LTGA
@@ -35,29 +34,13 @@ def observe(model: nn.Module, task: Task) -> tuple[dict[str, Any], Arrays]:
         "predicted_share": {part: _shares(log_probs[nodes]) for part, nodes in parts.items()},
     }
     arrays: Arrays = {"log_probs": log_probs.numpy()}
-    layers = attention_weights(model, task)
+    layers = task.attention_weights(model)
     if layers is not None:
         statistics = [attention_statistics(weights, edges[1], len(task.y)) for edges, weights in layers]
         numbers["attention"] = [{name: heads.tolist() for name, heads in layer.items()} for layer in statistics]
     if isinstance(model, LTGA) and any(isinstance(conv.index, EdgeIndex) for conv in model.convs):
         arrays.update(edge_covariates(model, task))
     return numbers, arrays
-
-
-def attention_weights(model: nn.Module, task: Task) -> list[tuple[Tensor, Tensor]] | None:
-    """Per layer ``edge_index`` and weights ``[E, H]`` without dropout; ``None`` for other networks."""
-    if isinstance(model, LTGA):
-        inside = model.attend(task.x, task.edge_index, task.edge_attr)
-        return [(layer.edge_index, layer.weights) for layer in inside]
-    if not isinstance(model, GAT):
-        return None
-    assert isinstance(task.x, Tensor)
-    x, layers = task.x, []
-    for conv in model.convs:
-        x, attention = conv(x, task.edge_index, task.edge_attr, return_attention_weights=True)
-        x = F.elu(x)
-        layers.append(attention)
-    return layers
 
 
 def edge_covariates(model: LTGA, task: Task) -> Arrays:
@@ -73,12 +56,12 @@ def edge_covariates(model: LTGA, task: Task) -> Arrays:
     ``layer<k>_q``, ``layer<k>_weight``     ``[E, H]``: index and attention weight
     ======================================  =====================================================
     """
-    layers = model.attend(task.x, task.edge_index, task.edge_attr)
+    layers = task.attend(model)
     edges, nodes = layers[0].edge_index, len(task.y)
     source, target = task.edge_index
     degrees = degree(target[source != target], nodes)
     features = task.x.to_dense() if isinstance(task.x, SparseFeatures) else task.x
-    embedding = model.hidden(task.x, task.edge_index, task.edge_attr)
+    embedding = task.hidden(model)
     arrays = {
         "edge_index": edges,
         "source_degree": degrees[edges[0]],

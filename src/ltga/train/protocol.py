@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from ltga.errors import InputError
 
@@ -59,6 +60,13 @@ class Protocol(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise InputError("; ".join(map(_explain, error.errors()))) from None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, bool) and info.field_name != "residual":  # pydantic would read True as 1
+            raise PydanticCustomError("number", "Input should be a number")
+        return value
 
     @property
     def lr_index(self) -> float:

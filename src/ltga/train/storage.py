@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,19 +21,32 @@ from ltga.train.record import SCHEMA, Record
 
 
 def write_run(folder: str | Path, record: Record, arrays: Mapping[str, np.ndarray], model: nn.Module) -> Path:
-    """Store a run under its id; returns the path of the record.
+    """Store a run under its id; returns the path of the record."""
+    try:
+        return write_files(folder, record["id"], encode_run(record, arrays, model))
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be written ({error.strerror})") from None
+
+
+def encode_run(record: Record, arrays: Mapping[str, np.ndarray], model: nn.Module) -> dict[str, bytes]:
+    """The contents of a run's files by suffix: what one machine sends and another writes."""
+    weights = {name: value.detach().clone().contiguous() for name, value in model.state_dict().items()}
+    packed = io.BytesIO()
+    _write_npz(packed, arrays)
+    text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return {".safetensors": save(weights), ".npz": packed.getvalue(), ".json": text.encode()}
+
+
+def write_files(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Path:
+    """Write the files of the run with this id; returns the path of the record.
 
     The record is written last: where there is a record, its arrays and its model are complete.
     """
-    base = Path(folder) / record["id"]
+    base = Path(folder) / run
     base.parent.mkdir(parents=True, exist_ok=True)
-    weights = {name: value.detach().clone().contiguous() for name, value in model.state_dict().items()}
-    write_atomic(base.with_suffix(".safetensors"), lambda stream: stream.write(save(weights)))
-    write_atomic(base.with_suffix(".npz"), lambda stream: _write_npz(stream, arrays))
-    text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    path = base.with_suffix(".json")
-    write_atomic(path, lambda stream: stream.write(text.encode()))
-    return path
+    for suffix in sorted(files, key=lambda suffix: suffix == ".json"):
+        write_atomic(base.with_suffix(suffix), lambda stream, suffix=suffix: stream.write(files[suffix]))  # type: ignore[misc]
+    return base.with_suffix(".json")
 
 
 def read_record(path: str | Path) -> Record:
@@ -77,9 +92,12 @@ def write_atomic(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     try:
         with part.open("wb") as stream:
             write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())  # else a power cut may leave the new name on an empty file
         part.replace(path)
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(NotADirectoryError):  # the folder is a file: opening has failed already
+            part.unlink(missing_ok=True)
 
 
 def _write_npz(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:

@@ -24,7 +24,7 @@ class IndexWatch:
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
-        self._seen: dict[int, LayerIndex] = {}
+        self._seen: dict[int, list[tuple[int, Tensor, Tensor]]] = {}  # edges, mean and std of every pass
         self._handles: list[Any] = []
 
     def __enter__(self) -> IndexWatch:
@@ -41,17 +41,33 @@ class IndexWatch:
         self._handles.clear()
 
     def read(self) -> list[LayerIndex]:
-        """One entry per layer; none for a network without an index."""
+        """One entry per layer, over the passes since the last reading; none for a network without an index."""
         if not isinstance(self._model, LTGA):
             return []
         layers = zip(self._model.convs, self._model.index_values())
-        return [
-            self._seen.get(id(conv.index), {}) if values is None else {"mean": values.tolist()}
+        found = [
+            _summary(self._seen.get(id(conv.index), [])) if values is None else {"mean": values.tolist()}
             for conv, values in layers
         ]
+        self._seen.clear()
+        return found
 
     def _note(self, module: nn.Module, inputs: Any, q: Tensor) -> None:
         if module.training:
             return
         std, mean = torch.std_mean(q.detach().double(), dim=0, correction=0)
-        self._seen[id(module)] = {"mean": mean.tolist(), "std": std.tolist()}
+        self._seen.setdefault(id(module), []).append((len(q), mean, std))
+
+
+def _summary(passes: list[tuple[int, Tensor, Tensor]]) -> LayerIndex:
+    """Mean and standard deviation over all edges, from those of blocks of edges."""
+    if not passes:
+        return {}
+    edges = sum(count for count, _, _ in passes)
+    mean = torch.stack([count / edges * part for count, part, _ in passes]).sum(0)
+    if len(passes) == 1:
+        std = passes[0][2]
+    else:
+        spread = [count / edges * (std.square() + (part - mean).square()) for count, part, std in passes]
+        std = torch.stack(spread).sum(0).sqrt()
+    return {"mean": mean.tolist(), "std": std.tolist()}

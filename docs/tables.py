@@ -1,0 +1,153 @@
+"""Writes the generated tables into README.md and the pages, between their markers: ``python docs/tables.py``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from ltga.bench.run import ratio, table
+from ltga.data import CATALOGUE
+from ltga.nn.methods import METHODS
+from ltga.stats.paper import CHECKS, DISCREPANCIES, PRINTED_MEANS
+
+ROOT = Path(__file__).parents[1]
+PAGES = (
+    "README.md",
+    "docs/results.md",
+    "docs/kernels.md",
+    "docs/catalogue.md",
+    "docs/statistics.md",
+    "docs/guides/when-not.md",
+)
+CHOSEN = {"frozen-q-tuned": "q frozen, best of a grid on validation", "entmax-tuned": "α-entmax, best on validation"}
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; what could be taken for its own syntax is escaped."""
+    lines = [header, ["---"] * len(header), *([_escaped(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|").replace("<", "&lt;")
+
+
+def speed() -> str:
+    """One layer against PyG's, from benchmarks/results.json."""
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text())
+    rows = []
+    for name, work in results["works"].items():
+        pyg, ours = (min(work["seconds"]["default"][layer]) for layer in ("pyg-gatv2", "ltga-head"))
+        bytes_pyg, bytes_ours = (work["extra_bytes"][layer] for layer in ("pyg-gatv2", "ltga-head"))
+        faster, reusing = (ratio(work, mode, "pyg-gatv2", "ltga-head") for mode in ("default", "reusing"))
+        rows.append(
+            [
+                f"{name}: {work['what']}",
+                f"{pyg:.2f} s",
+                f"{ours:.2f} s",
+                f"**{faster:.1f}×**",
+                f"{reusing:.1f}×",
+                f"{bytes_pyg / 1e6:,.0f} → {bytes_ours / 1e6:,.0f} MB",
+            ]
+        )
+    header = ["one layer, forward and backward", "GATv2Conv", "LTGAConv", "faster", "faster¹", "extra memory"]
+    machine = results["machine"]
+    note = (
+        f"{machine['cpu']}, {machine['threads']} threads, torch {machine['torch']}. ¹ Both with an allocator told to "
+        "keep freed memory; by default page faults cost PyG more than the arithmetic."
+    )
+    return f"{markdown(header, rows)}\n\n{note}"
+
+
+def benchmarks() -> str:
+    """Everything benchmarks/run.py measured."""
+    return table(json.loads((ROOT / "benchmarks" / "results.json").read_text()))
+
+
+def results() -> str:
+    """The methods that were rerun on every dataset of results/*.csv, beside the paper's cells."""
+    files = sorted((ROOT / "results").glob("*.csv"))
+    cells = pd.concat([pd.read_csv(path, dtype=str) for path in files], ignore_index=True)
+    datasets = sorted(cells["dataset"].unique(), key=list(CATALOGUE).index)
+    methods = [name for name in METHODS if set(cells[cells["method"] == name]["dataset"]) == set(datasets)]
+    by_key = cells.set_index(["method", "dataset"])
+
+    def shown(method: str, dataset: str) -> str:
+        cell = by_key.loc[(method, dataset)]
+        return f"{cell['ours']} ✓" if cell["exact"] == "true" else f"{cell['ours']} (paper {cell['paper']})"
+
+    rows = ([METHODS[method].label, *(shown(method, dataset) for dataset in datasets)] for method in methods)
+    exact = int((cells["exact"] == "true").sum())
+    note = f"✓: the paper's cell, mean and s.d. to the printed digit. Of all {len(cells)} cells rerun, {exact} match."
+    return f"{markdown(['test accuracy, 10 seeds', *datasets], rows)}\n\n{note}"
+
+
+def averages() -> str:
+    """What the paper's own cells give on average over its eight datasets, best first."""
+    methods = ["ltga-edge", "ltga-head", "gat", "gatv2", "gatv2-edge-scale", "frozen-q-tuned", "entmax-tuned", "h2gcn"]
+    means = PRINTED_MEANS[methods].mean().sort_values(ascending=False)
+    labels = CHOSEN | {name: METHODS[name].label for name in methods if name in METHODS}
+    return markdown(["method", "mean accuracy"], ([labels[str(name)], f"{mean:.1f}"] for name, mean in means.items()))
+
+
+def methods() -> str:
+    rows = ([f"`{m.name}`", m.about, m.family, m.source] for m in METHODS.values())
+    return markdown(["name", "what", "family", "from"], rows)
+
+
+def datasets() -> str:
+    rows = (
+        [
+            f"`{facts.name}`",
+            f"{facts.nodes:,}",
+            "varies" if facts.edges is None else f"{facts.edges:,}",
+            facts.convention,
+            str(facts.features),
+            str(facts.classes),
+            "" if facts.homophily is None else f"{facts.homophily:.2f}",
+            facts.source,
+            "; ".join(facts.traps),
+        ]
+        for facts in CATALOGUE.values()
+    )
+    header = ["name", "nodes", "edges stored", "stored as", "features", "classes", "homophily", "from", "mind"]
+    return markdown(header, rows)
+
+
+def discrepancies() -> str:
+    """The printed figures that the printed tables do not give, contradictions first."""
+    parts = [
+        f"{len(CHECKS)} printed figures were recomputed; {len(CHECKS) - len(DISCREPANCIES)} follow from the cells."
+    ]
+    for verdict, title in (("contradiction", "In contradiction"), ("rounding", "Open to rounding")):
+        found = [check for check in DISCREPANCIES if check.verdict == verdict]
+        rows = ([check.where, check.printed, check.recomputed, check.why] for check in found)
+        parts += [f"### {title} ({len(found)})", markdown(["figure", "printed", "from the cells", "remark"], rows)]
+    return "\n\n".join(parts)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    made.__name__: made for made in (speed, benchmarks, results, averages, methods, datasets, discrepancies)
+}
+
+
+def filled(text: str) -> str:
+    """A page with every marked region filled anew."""
+    for name, made in TABLES.items():
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        if begin in text:
+            before, _, rest = text.partition(begin)
+            _, found, after = rest.partition(end)
+            if not found:
+                raise ValueError(f"{begin} without {end}")
+            text = f"{before}{begin}\n{made()}\n{end}{after}"
+    return text
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        path = ROOT / page
+        path.write_text(filled(path.read_text()))

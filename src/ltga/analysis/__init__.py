@@ -1,0 +1,1 @@
+"""What trained models did: attention edge by edge, and what follows from it."""

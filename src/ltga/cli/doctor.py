@@ -1,0 +1,154 @@
+"""``ltga doctor``: is everything here, and do the fast kernels agree with the definition?"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+State = Literal["ok", "note", "broken"]
+STYLES: dict[State, str] = {"ok": "green", "note": "yellow", "broken": "bold red"}
+TOLERANCE = 1e-4  # of the largest value; float32 sums in another order differ by about 1e-6
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: fine, worth knowing, or broken."""
+
+    what: str
+    state: State
+    detail: str
+
+
+def examine(root: Path | None = None) -> list[Check]:
+    """Look at everything; a check that fails unexpectedly is reported, not raised."""
+    found: list[Check] = []
+    for what, look in CHECKS.items():
+        try:
+            found += look(root)
+        except Exception as error:  # a broken installation breaks in ways nobody foresees
+            line = " ".join(str(error).split())
+            found.append(Check(what, "broken", f"{type(error).__name__}: {line}"))
+    return found
+
+
+def report(console: Console, root: Path | None, json_wanted: bool) -> bool:
+    """Print what was found; true if nothing is broken."""
+    checks = examine(root)
+    sound = all(check.state != "broken" for check in checks)
+    if json_wanted:
+        print(json.dumps({"sound": sound, "checks": [asdict(check) for check in checks]}, indent=1))
+        return sound
+    table = Table(box=None, show_header=False)
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    for check in checks:
+        table.add_row(f"[{STYLES[check.state]}]{check.state}[/]", check.what, _escaped(check.detail))
+    console.print(table, highlight=False)
+    console.print("Everything works." if sound else "Something is broken: see above.", highlight=False)
+    return sound
+
+
+def versions(root: Path | None) -> Iterator[Check]:
+    from ltga.train.record import environment
+
+    for package, version in environment()["versions"].items():
+        yield Check(package, "ok" if version else "broken", version or "not installed; reinstall ltga")
+
+
+def kernels(root: Path | None) -> Iterator[Check]:
+    from ltga.cli.kernels import compiled_kernels, kernel_folder
+    from ltga.nn.conv import HAS_NUMBA
+
+    if not HAS_NUMBA:
+        yield Check(
+            "kernels", "broken", "numba cannot be imported; training falls back to plain torch, many times slower"
+        )
+        return
+    count, folder = compiled_kernels(), kernel_folder()
+    state = f"{count} functions compiled" if count else "not compiled yet, which takes about a minute at first use"
+    yield Check("kernels", "ok" if count else "note", f"{state}; cache in {folder}")
+
+
+def threads(root: Path | None) -> Iterator[Check]:
+    import torch
+
+    from ltga.kernels.threads import _open_team
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Check("threads", "ok", f"{torch.get_num_threads()} used by torch, {cores} cores available")
+    if _open_team() is None:
+        yield Check(
+            "thread team", "note", "torch's OpenMP library was not found; kernels use Python threads, a little slower"
+        )
+    else:
+        yield Check("thread team", "ok", "kernels run on torch's own OpenMP threads")
+
+
+def data(root: Path | None) -> Iterator[Check]:
+    from ltga.cli.lists import place
+    from ltga.data import CATALOGUE
+    from ltga.data.store import ENVIRONMENT
+
+    named = os.environ.get(ENVIRONMENT)
+    if named and not Path(named).expanduser().is_dir():
+        yield Check(ENVIRONMENT, "broken", f"{named} is not a folder; correct or unset the variable")
+    for name, facts in CATALOGUE.items():
+        where = place(facts, root)
+        absent = where.startswith(("to be", "not here"))
+        yield Check(name, "note" if absent else "ok", where)
+
+
+def self_test(root: Path | None) -> Iterator[Check]:
+    """A layer on a tiny graph, fused against the plain definition: outputs and all gradients."""
+    start = time.perf_counter()
+    largest = largest_difference()
+    detail = f"fused and plain attention differ by at most {largest:.1e}, gradients included"
+    seconds = time.perf_counter() - start
+    yield Check("self-test", "ok" if largest < TOLERANCE else "broken", f"{detail} ({seconds:.1f} s)")
+
+
+def largest_difference() -> float:
+    """Largest relative difference between the two backends over outputs and gradients; infinite if one is NaN."""
+    import torch
+
+    from ltga.nn import LTGAConv
+
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(40, 8, generator=generator)
+    edges = torch.randint(0, 40, (2, 200), generator=generator)
+    plain, fused = (LTGAConv(8, 4, heads=2, backend=backend) for backend in ("torch", "numba"))
+    with torch.no_grad():
+        for parameter in plain.parameters():  # the index too, so that q differs from 1
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    fused.load_state_dict(plain.state_dict())
+    results = []
+    for layer in (plain, fused):
+        x = features.clone().requires_grad_()
+        out = layer(x, edges)
+        out.square().sum().backward()
+        results.append([out.detach(), x.grad, *(parameter.grad for parameter in layer.parameters())])
+    differences = [float((a - b).abs().max() / a.abs().max().clamp(min=1e-6)) for a, b in zip(*results)]
+    return max(value if value == value else float("inf") for value in differences)
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+CHECKS: dict[str, Callable[[Path | None], Iterator[Check]]] = {
+    "versions": versions,
+    "kernels": kernels,
+    "threads": threads,
+    "data": data,
+    "self-test": self_test,
+}

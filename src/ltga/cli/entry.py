@@ -1,0 +1,74 @@
+"""``main``: run a command; whatever goes wrong becomes one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from ltga.cli.app import app
+from ltga.cli.terminal import messages
+from ltga.errors import LTGAError
+
+INTERRUPTED = 130
+# click's; newer versions of typer carry their own copy of click.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Exit code 0, 2 after bad usage or input with a one-line error, 130 after Ctrl-C.
+
+    ``--debug`` anywhere on the command line shows the traceback instead of the line.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(_run([word for word in given if word != "--debug"], debug="--debug" in given))
+
+
+def _run(arguments: list[str], debug: bool) -> int:
+    try:
+        code = app(arguments, prog_name="ltga", standalone_mode=False)
+        _flush()
+    except UsageError as error:
+        return _usage(error)
+    except LTGAError as error:
+        if debug:
+            raise
+        return _fail(str(error))
+    except BrokenPipeError:  # as in `ltga methods | head -1`
+        return 1
+    except OSError as error:
+        if debug:
+            raise
+        where = error.filename or "output"
+        return _fail(f"{where}: cannot be read or written ({error.strerror or error})")
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    if code == INTERRUPTED:  # newer versions of typer return it, older ones raise
+        messages().print("interrupted; what is finished is kept, and the same command goes on from there")
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: Exception) -> int:
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message())  # type: ignore[attr-defined]
+        return 0
+    hint = f" ({context.command_path} --help)" if context else ""
+    return _fail(f"{error.format_message()}{hint}")  # type: ignore[attr-defined]
+
+
+def _fail(message: str) -> int:
+    line = " ".join(message.split())  # one line, whatever a library put into it
+    messages().print(f"error: {line}", style="red", markup=False, highlight=False, soft_wrap=True)
+    return 2
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What is still buffered cannot be written; it must not fail a second time when Python exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise

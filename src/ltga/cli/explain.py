@@ -1,0 +1,130 @@
+"""``ltga explain``: what attention did in a stored run, in the terminal, as files, and as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ltga.analysis.explain import explain
+from ltga.analysis.explanation import Explanation
+from ltga.cli.output import check_output
+from ltga.data import load_dataset
+from ltga.errors import InputError
+from ltga.nn.methods import find_method
+from ltga.train.fit import load_run
+
+MOST_ROWS = 20
+
+
+def explain_run(
+    console: Console,
+    run: Path,
+    page: Path | None,
+    parquet: Path | None,
+    graphml: Path | None,
+    node: int | None,
+    data: Path | None,
+    graph: str | None,
+) -> None:
+    """Print a summary (and a node's neighbourhood) and write what was asked for."""
+    for path, option in ((page, "--page"), (parquet, "--parquet"), (graphml, "--graphml")):
+        check_output(path, option)
+    finished = load_run(_record(run))
+    dataset = load_dataset(graph or finished.record["config"]["dataset"]["name"], data)
+    inside = explain(finished, dataset)
+    around = None if node is None else _neighbourhood(inside, node)
+    _summary(console, inside)
+    if around is not None:
+        console.print(around)
+    if page is not None:
+        from ltga.report.page import write_page
+
+        write_page(inside, page)
+    if parquet is not None:
+        inside.to_parquet(parquet)
+    if graphml is not None:
+        inside.to_graphml(graphml)
+    for path in (page, parquet, graphml):
+        if path is not None:
+            size = path.stat().st_size / 1e6
+            console.print(f"Wrote {path} ({size:.1f} MB).", markup=False, highlight=False, soft_wrap=True)
+
+
+def _record(run: Path) -> Path:
+    """The record meant by RUN: a path, with or without ``.json``, or a folder with a single record."""
+    if run.is_dir():
+        records = sorted(run.glob("*.json"))
+        if len(records) == 1:
+            return records[0]
+        example = f", for example {records[0]}" if records else ""
+        raise InputError(f"RUN: {run} is a folder with {len(records)} records; give the path of one{example}")
+    beside = run.with_name(f"{run.name}.json")
+    return beside if not run.exists() and beside.exists() else run
+
+
+def _summary(console: Console, inside: Explanation) -> None:
+    record, loops = inside.record, inside.self_loop
+    config = record["config"]
+    score = record["metrics"].get("test", record["metrics"]["train"])[inside.dataset.metric]
+    console.print(
+        f"[bold]{escape(find_method(config['method']).label)}[/bold] on {escape(inside.dataset.name)}, seed "
+        f"{config['seed']}: {inside.dataset.metric} {100 * score:.1f} %",
+        highlight=False,
+    )
+    letter = "alpha" if inside.normalizer == "entmax" else "q"
+    table = Table(box=None, header_style="bold")
+    for heading in ("layer", "head", letter, "exact zeros", "effective neighbours"):
+        table.add_column(heading, justify="right")
+    for row in inside.heads().to_dict("records"):
+        cells = (f"{row['q']:.2f}", f"{100 * row['zero_fraction']:.1f} %", f"{row['effective_neighbors']:.2f}")
+        table.add_row(str(row["layer"]), str(row["head"]), *cells)
+    console.print(table)
+    edges, everyone = int((~loops).sum()), int((inside.unanimous & ~loops).sum())
+    some = int(((inside.ignored_by.sum(axis=0) > 0) & ~loops).sum())
+    console.print(
+        f"Of {edges:,} edges, {some:,} are ignored by some head and {everyone:,} by every head of every layer.",
+        highlight=False,
+    )
+    planted, zeros = inside.planted, int(inside.ignored[:, ~loops].sum())
+    if planted is not None and zeros:
+        noise, share = int(inside.ignored[:, planted].sum()), float(planted[~loops].mean())
+        console.print(
+            f"{noise:,} of the {zeros:,} zero weights lie on planted noise edges ({100 * share:.0f} % of all edges are "
+            "planted).",
+            highlight=False,
+        )
+    if zeros:
+        _print_pairs(console, inside)
+
+
+def _print_pairs(console: Console, inside: Explanation) -> None:
+    table = Table(box=None, header_style="bold", title="Most ignored class pairs", title_justify="left")
+    table.add_column("class")
+    table.add_column("neighbour's class")
+    table.add_column("edges", justify="right")
+    table.add_column("ignored", justify="right")
+    for row in inside.class_pairs().head(5).to_dict("records"):
+        cells = (f"{row['edges']:,}", f"{100 * row['ignored']:.1f} %")
+        table.add_row(escape(row["target_class"]), escape(row["source_class"]), *cells)
+    console.print(table)
+
+
+def _neighbourhood(inside: Explanation, node: int) -> Table:
+    frame, shown = inside.neighbourhood(node), inside.nodes().iloc[node]
+    title = f"Node {node}: class {shown['class']}, predicted {shown['predicted']}"
+    table = Table(box=None, header_style="bold", title=escape(title), title_justify="left")
+    layers = range(1, inside.num_layers + 1)
+    weights = [f"weight, layer {layer}" for layer in layers]
+    for heading in ("neighbour", "class", *weights, "ignored by"):
+        table.add_column(heading, justify="left" if heading == "class" else "right")
+    heads = inside.num_layers * inside.num_heads
+    for row in frame.head(MOST_ROWS).to_dict("records"):
+        name = "itself" if row["self_loop"] else str(row["source"])
+        cells = (f"{row[f'mean_weight_layer{layer}']:.3f}" for layer in layers)
+        table.add_row(name, escape(row["source_class"]), *cells, f"{row['ignored_by']} of {heads}")
+    if len(frame) > MOST_ROWS:
+        table.caption = f"and {len(frame) - MOST_ROWS} more"
+    return table

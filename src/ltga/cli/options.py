@@ -1,0 +1,46 @@
+"""Options that several commands share, and the names that a shell completes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def complete_dataset(incomplete: str) -> list[str]:
+    """Names of datasets."""
+    from ltga.data.catalogue import CATALOGUE
+
+    return [name for name in CATALOGUE if name.startswith(incomplete)]
+
+
+def complete_methods(incomplete: str) -> list[str]:
+    """Names of methods; after a comma, the next one.
+
+    >>> complete_methods("gatv2,ltga-h")
+    ['gatv2,ltga-head']
+    """
+    from ltga.nn.methods import METHODS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in METHODS if name.startswith(last)]
+
+
+def complete_setting(incomplete: str) -> list[str]:
+    """Names of settings, up to the equals sign."""
+    from ltga.train.protocol import Protocol
+
+    return [f"{name}=" for name in Protocol.model_fields if name.startswith(incomplete)]
+
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        exists=True,
+        file_okay=False,
+        help="Folder to look for datasets in first; then come $LTGA_DATA and the user cache.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead.")]

@@ -1,0 +1,236 @@
+"""``ltga suite``: the study's runs, done and counted."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ltga.cli.options import Data
+from ltga.cli.terminal import messages, results
+
+if TYPE_CHECKING:
+    from ltga.suite.engine import Engine
+    from ltga.suite.runner import Tally
+    from ltga.suite.status import Status
+
+suite_app = typer.Typer(help="The paper's study: run it, see how far it is, and report on it.", no_args_is_help=True)
+
+Experiments = Annotated[
+    list[str] | None, typer.Argument(help="Names of experiments (default: all); see `ltga suite status`.")
+]
+StoreFolder = Annotated[Path, typer.Option("--store", help="Where finished runs are kept.")]
+Some = Annotated[str | None, typer.Option(help="Only these, comma-separated.")]
+
+
+class EngineName(StrEnum):
+    """Who does the work."""
+
+    IN_PROCESS = "in-process"
+    PROCESSES = "processes"
+    RAY = "ray"
+
+
+@suite_app.command()
+def run(
+    experiments: Experiments = None,
+    store: StoreFolder = Path("runs"),
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at once; each gets its share of the cores.")] = 1,
+    engine: Annotated[
+        EngineName | None, typer.Option(help="Default: processes with --jobs above 1, else in-process.")
+    ] = None,
+    address: Annotated[str | None, typer.Option(help="Ray: the cluster (default: one on this machine).")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads per run (default: cores / jobs).")] = None,
+    datasets: Some = None,
+    methods: Some = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Only seeds 1..N.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Do failed runs once more.")] = False,
+    data: Data = None,
+) -> None:
+    """Do the runs that are not in the store yet. Stop and start as you like; several may work on one store.
+
+    Example: ltga suite run headline frozen-q --jobs 2
+    """
+    from ltga.cli.allocator import children_keep_freed_memory, keep_freed_memory
+    from ltga.suite import find_experiments, run_suite, runs_of
+    from ltga.suite.select import select
+
+    specs = select(runs_of(find_experiments(experiments or ())), _names(datasets), _names(methods), seeds)
+    worker = _engine(engine, jobs, threads, address, data)
+    keep_freed_memory()
+    children_keep_freed_memory()
+    errors = messages()
+    with _bar(errors, jobs, store) as watch:
+        tally = run_suite(specs, store, worker, root=data, retry_failed=retry_failed, watch=watch)
+    for reason in tally.absent.values():
+        errors.print(f"impossible: {reason}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    for failure in tally.failed.values():
+        errors.print(f"failed: {failure}", style="red", markup=False, highlight=False, soft_wrap=True)
+    print(_summary(tally))
+    if tally.failed:
+        raise typer.Exit(1)
+
+
+@suite_app.command()
+def status(
+    experiments: Experiments = None,
+    store: StoreFolder = Path("runs"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    data: Data = None,
+) -> None:
+    """Per experiment the runs done, missing, failed and impossible, and the time still needed.
+
+    Example: ltga suite status --store runs
+    """
+    from ltga.suite import Store, find_experiments
+    from ltga.suite.status import status as status_of
+
+    chosen = find_experiments(experiments or ())
+    found = status_of(chosen, Store(store), data)
+    if as_json:
+        print(json.dumps({"store": str(store), **found.as_json(chosen)}, indent=1))
+        return
+    console = results()
+    console.print(_table(found, {experiment.name: experiment.label for experiment in chosen}))
+    for reason in found.absent.values():
+        console.print(f"impossible: {reason}", markup=False, highlight=False)
+    for name, original in {k: v for experiment in chosen for k, v in experiment.stand_ins.items()}.items():
+        console.print(f"{name} is a stand-in for {original}; its numbers are its own.", highlight=False)
+
+
+@suite_app.command()
+def report(
+    experiments: Experiments = None,
+    store: StoreFolder = Path("runs"),
+    out: Annotated[Path, typer.Option("--out", help="Folder to write the report to.")] = Path("report"),
+    data: Data = None,
+) -> None:
+    """Tables, figures and a page from the runs in the store, beside what the paper prints.
+
+    Example: ltga suite report headline frozen-q --store runs --out report
+    """
+    from ltga.report.study import write_report
+    from ltga.suite import find_experiments
+
+    written = write_report(find_experiments(experiments or ()), store, out, data)
+    print(f"{written.page}: {written.tables} tables and {written.figures} figures from {written.runs} runs")
+
+
+@suite_app.command()
+def export(
+    out: Annotated[Path, typer.Argument(help="The archive to write, for example results/records.jsonl.gz.")],
+    store: StoreFolder = Path("runs"),
+) -> None:
+    """Pack the records of a store into one small file, without arrays and models.
+
+    Example: ltga suite export results/records.jsonl.gz --store runs
+    """
+    from ltga.cli.output import check_output
+    from ltga.errors import InputError
+    from ltga.suite import Store
+    from ltga.suite.archive import write_archive
+
+    check_output(out, "OUT")
+    if not store.is_dir():
+        raise InputError(f"--store: there is no folder {store}; give the one that `ltga suite run` fills")
+    count = write_archive(out, Store(store).records())
+    print(f"{out}: {count} records, {out.stat().st_size / 1e6:.1f} MB")
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _engine(name: EngineName | None, jobs: int, threads: int | None, address: str | None, data: Path | None) -> Engine:
+    from ltga.errors import InputError
+    from ltga.suite.engine import InProcess
+
+    name = name or (EngineName.PROCESSES if jobs > 1 else EngineName.IN_PROCESS)
+    if address is not None and name is not EngineName.RAY:
+        raise InputError("--address: belongs to --engine ray")
+    if name is EngineName.RAY:
+        from ltga.suite.cluster import RayCluster
+
+        return RayCluster(address, threads or 1, data)
+    if name is EngineName.PROCESSES:
+        from ltga.suite.processes import Processes
+
+        return Processes(jobs, threads, data)
+    if jobs > 1:
+        raise InputError("--jobs: the in-process engine does one run at a time; use --engine processes")
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+    return InProcess(data)
+
+
+@contextmanager
+def _bar(console: Console, jobs: int, store: Path) -> Iterator[Callable[[Tally], None]]:
+    """A progress bar with the rate and the time left; nothing where nobody looks."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from ltga.suite import Store
+    from ltga.suite.durations import Durations
+    from ltga.suite.status import duration_text
+
+    if not console.is_terminal:
+        yield lambda tally: None
+        return
+    durations = Durations(Store(store).records())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.fields[outlook]}"), console=console, transient=True) as progress:
+        bar = progress.add_task("looking at the store", total=None, outlook="")
+        started = time.monotonic()
+
+        def watch(tally: Tally) -> None:
+            if tally.last is not None:
+                durations.learn(tally.last)
+            rate = 60 * tally.ended / max(time.monotonic() - started, 1e-9)
+            seconds, unknown = durations.total(tally.left.values())
+            left = duration_text(seconds / jobs, unknown)
+            failures = f", {len(tally.failed)} failed" if tally.failed else ""
+            progress.update(
+                bar,
+                description=f"runs{failures}",
+                total=tally.ended + len(tally.left),
+                completed=tally.ended,
+                outlook=f"{rate:.1f} runs/min" + (f", {left} left" if left else ""),
+            )
+
+        yield watch
+
+
+def _summary(tally: Tally) -> str:
+    parts = {
+        "done": tally.done,
+        "failed": len(tally.failed),
+        "already in the store": tally.already,
+        "done by another runner": tally.elsewhere,
+        "failed before (--retry-failed to try again)": tally.failed_before,
+        "impossible (data absent)": tally.impossible,
+    }
+    return "runs: " + (", ".join(f"{count} {what}" for what, count in parts.items() if count) or "none")
+
+
+def _table(found: Status, labels: dict[str, str]) -> Table:
+    from ltga.suite.status import duration_text
+
+    table = Table(box=None, header_style="bold")
+    table.add_column("experiment", no_wrap=True)
+    table.add_column("in the paper")
+    for heading in ("done", "missing", "failed", "impossible", "time needed"):
+        table.add_column(heading, justify="right")
+    rows = [(name, labels[name], row) for name, row in found.experiments.items()]
+    for name, label, row in (*rows, ("all, shared runs once", "", found.total)):
+        counts = (row.done, row.missing, row.failed, row.impossible)
+        table.add_row(name, label, *map(str, counts), duration_text(row.seconds, row.unknown))
+    return table

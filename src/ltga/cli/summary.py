@@ -1,0 +1,209 @@
+"""What a set of finished runs says: a table with spread, a sentence on q, the same as JSON."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.markup import escape
+from rich.table import Table
+
+from ltga.cli.plan import Plan
+from ltga.data import Dataset
+from ltga.nn import LTGA
+from ltga.nn.methods import Method
+from ltga.train import Run
+from ltga.train.record import Record, plain
+
+UNMOVED = 0.01  # q closer to 1 than this counts as not moved
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Edges to which some head of some layer gives a weight of exactly zero, and those of them that are planted."""
+
+    edges: int
+    planted: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a comparison needs of a run; its model stays on disk.
+
+    Attributes:
+        q: mean of every layer and head at the best epoch; empty without a q-softmax.
+        ignored: where planted edges are known and the network can be looked into.
+    """
+
+    record: Record
+    path: Path
+    q: list[float]
+    ignored: Ignored | None
+    reused: bool
+
+    @property
+    def mean_q(self) -> float | None:
+        return statistics.fmean(self.q) if self.q else None
+
+    def score(self, part: str, metric: str) -> float:
+        value = self.record["metrics"][part][metric]
+        return math.nan if value is None else float(value)
+
+    @property
+    def zero_fraction(self) -> float | None:
+        """Share of exactly zero attention weights, over layers and heads; ``None`` without attention."""
+        layers = self.record.get("attention")
+        return None if layers is None else statistics.fmean(v for layer in layers for v in layer["zero_fraction"])
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one method, a seed each."""
+
+    method: Method
+    runs: list[Finished]
+
+
+def finished(run: Run, path: Path, graph: Dataset, reused: bool) -> Finished:
+    """The part of ``run`` that the comparison keeps."""
+    epoch = run.record["best_epoch"] - 1
+    q_softmax = isinstance(run.model, LTGA) and run.model.convs[0].normalizer == "q_softmax"
+    q = [value for layer in run.record["trajectory"]["q"] for value in layer["mean"][epoch]] if q_softmax else []
+    return Finished(run.record, path, q, _ignored(run, graph), reused)
+
+
+def _ignored(run: Run, graph: Dataset) -> Ignored | None:
+    planted = graph.data.get("planted_edge")
+    if planted is None or not isinstance(run.model, LTGA):
+        return None
+    layers = run.model.attend(graph.data.x, graph.data.edge_index)
+    zero = torch.stack([(layer.weights[: len(planted)] == 0).any(1) for layer in layers]).any(0)  # self-loops come last
+    return Ignored(int(zero.sum()), int(zero[planted].sum()))
+
+
+def score_name(graph: Dataset, runs: Sequence[Finished]) -> tuple[str, str]:
+    """Which part and metric to compare: test, or validation where a graph has no test nodes."""
+    tested = all("test" in run.record["metrics"] for run in runs)
+    return "test" if tested else "val", graph.metric
+
+
+def table(graph: Dataset, groups: Sequence[Group]) -> Table:
+    """A row per method, mean ± sample s.d. over seeds."""
+    part, metric = score_name(graph, [run for group in groups for run in group.runs])
+    shown = Table(box=None, header_style="bold")
+    shown.add_column("method", no_wrap=True)
+    for heading in (f"{part} {metric}", "ECE", "mean q", "exact zeros", "seconds a run"):
+        shown.add_column(heading, justify="right")
+    for group in groups:
+        scores = [100 * run.score(part, metric) for run in group.runs]
+        spread = f" ± {statistics.stdev(scores):.1f}" if len(scores) > 1 else ""
+        zeros = _mean(run.zero_fraction for run in group.runs)
+        q = _mean(run.mean_q for run in group.runs)
+        softmax = "1 (softmax)" if group.method.family in ("softmax", "control") else ""
+        shown.add_row(
+            escape(group.method.label),
+            f"{statistics.fmean(scores):.1f}{spread}",
+            f"{statistics.fmean(run.score(part, 'ece') for run in group.runs):.3f}",
+            softmax if q is None else f"{q:.2f}",
+            "" if zeros is None else f"{100 * zeros:.1f} %",
+            # The median, because the first run of all may include compilation.
+            f"{statistics.median(run.record['timing']['train_seconds'] for run in group.runs):.1f}",
+        )
+    return shown
+
+
+def sentences(graph: Dataset, plan: Plan, groups: Sequence[Group]) -> list[str]:
+    """For every method that learns q: what q did and, where planted edges are known, what it ignored."""
+    return [
+        " ".join(filter(None, (_what_q_did(group, plan.protocol.warmup), _what_was_ignored(graph, group))))
+        for group in groups
+        if group.method.family == "learned q" or group.method.name == "dot-ltga-head"
+    ]
+
+
+def _what_q_did(group: Group, warmup: int) -> str:
+    values = [value for run in group.runs for value in run.q]
+    low, mean, high = min(values), statistics.fmean(values), max(values)
+    label = group.method.label
+    best = [run.record["best_epoch"] for run in group.runs]
+    if max(best) <= warmup:
+        when = f"epoch {best[0]}" if min(best) == max(best) else f"epochs {min(best)} to {max(best)}"
+        return f"{label}: q is still 1, because the best epoch ({when}) came before the warm-up of {warmup} ended."
+    if max(abs(low - 1), abs(high - 1)) < UNMOVED:
+        return f"{label}: q stayed at 1, so softmax is what this graph wants."
+    direction = "sparser than softmax" if mean > 1 else "heavier-tailed than softmax"
+    return f"{label}: q moved from 1 to {mean:.2f} (layers and heads: {low:.2f} to {high:.2f}), {direction}."
+
+
+def _what_was_ignored(graph: Dataset, group: Group) -> str:
+    counts = [run.ignored for run in group.runs if run.ignored is not None]
+    if not counts:
+        return ""
+    edges, planted = (statistics.fmean(getattr(count, name) for count in counts) for name in ("edges", "planted"))
+    if edges == 0:
+        return "No edge is ignored."
+    share = 100 * float(graph.data.planted_edge.double().mean())
+    a_seed = " a seed" if len(counts) > 1 else ""
+    return (
+        f"Of the {edges:,.0f} edges{a_seed} that some head ignores, {planted:,.0f} ({100 * planted / edges:.1f} %) "
+        f"are planted noise; of all edges {share:.0f} % are."
+    )
+
+
+def as_json(graph: Dataset, plan: Plan, groups: Sequence[Group], store: Path, page: Path | None) -> dict[str, Any]:
+    """The comparison for scripts; scores are shares between 0 and 1."""
+    part, metric = score_name(graph, [run for group in groups for run in group.runs])
+    summary = {
+        "dataset": {
+            "name": graph.name,
+            "fingerprint": graph.fingerprint,
+            "nodes": graph.data.num_nodes,
+            "edges": graph.data.num_edges,
+            "classes": graph.num_classes,
+        },
+        "protocol": plan.protocol.model_dump(),
+        "part": part,
+        "metric": metric,
+        "methods": [_group_json(group, part, metric) for group in groups],
+        "sentences": sentences(graph, plan, groups),
+        "store": str(store),
+        "page": None if page is None else str(page),
+    }
+    return plain(summary)  # type: ignore[no-any-return]
+
+
+def _group_json(group: Group, part: str, metric: str) -> dict[str, Any]:
+    scores = [run.score(part, metric) for run in group.runs]
+    return {
+        "method": group.method.name,
+        "label": group.method.label,
+        "mean": statistics.fmean(scores),
+        "std": statistics.stdev(scores) if len(scores) > 1 else None,
+        "q": _mean(run.mean_q for run in group.runs),
+        "zero_fraction": _mean(run.zero_fraction for run in group.runs),
+        "runs": [
+            {
+                "seed": run.record["config"]["seed"],
+                "record": str(run.path),
+                "reused": run.reused,
+                "score": score,
+                "metrics": run.record["metrics"],
+                "q": run.q or None,
+                "ignored_edges": None if run.ignored is None else run.ignored.edges,
+                "ignored_planted_edges": None if run.ignored is None else run.ignored.planted,
+                "best_epoch": run.record["best_epoch"],
+                "seconds": run.record["timing"]["train_seconds"],
+            }
+            for run, score in zip(group.runs, scores)
+        ],
+    }
+
+
+def _mean(values: Any) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None

@@ -1,0 +1,126 @@
+"""The edge gate's second half, registered with torch: ``ltga::edge_mlp`` and its derivative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ltga.errors import InputError
+from ltga.kernels import buffers
+from ltga.kernels.checks import check_graph
+from ltga.kernels.neighbourhoods import edge_order
+from ltga.kernels.threads import row_blocks, run_blocks
+
+
+@torch.library.custom_op("ltga::edge_mlp", mutates_args=())
+def edge_mlp(
+    per_target: Tensor,
+    per_source: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    ptr: Tensor,
+    col: Tensor,
+    perm: Tensor,
+    tptr: Tensor,
+    tcol: Tensor,
+    tpos: Tensor,
+    csr_order: bool,
+) -> Tensor:
+    """relu(per_target[i] + per_source[j]) W^T + b, ``[E, H]``, edges as the caller has them or in CSR order.
+
+    Args:
+        per_target, per_source: first-layer outputs ``[T, D]`` (bias included) and ``[S, D]``.
+        weight, bias: second layer, ``[H, D]`` and ``[H]``.
+        ptr, col, perm, tptr, tcol, tpos: ``Neighbourhoods.structure``.
+    """
+    from ltga.kernels.gate_rows import gate_forward
+
+    _check(per_target, per_source, weight, bias, (ptr, col, perm, tptr, tcol, tpos))
+    out = buffers.empty((len(col), weight.size(0)), weight.dtype)
+    inputs = (
+        ptr.numpy(), col.numpy(), edge_order(perm, csr_order), _numpy(per_target), _numpy(per_source),
+        _numpy(weight.t()), _numpy(bias), out.numpy(),
+    )  # fmt: skip
+    run_blocks(row_blocks(ptr.numpy()), lambda _, first, last: gate_forward(first, last, *inputs))
+    return out
+
+
+@edge_mlp.register_fake
+def _(per_target, per_source, weight, bias, ptr, col, *rest):  # type: ignore[no-untyped-def]
+    return weight.new_empty(col.size(0), weight.size(0))
+
+
+@torch.library.custom_op("ltga::edge_mlp_backward", mutates_args=())
+def edge_mlp_backward(
+    grad: Tensor,
+    per_target: Tensor,
+    per_source: Tensor,
+    weight: Tensor,
+    ptr: Tensor,
+    col: Tensor,
+    perm: Tensor,
+    tptr: Tensor,
+    tcol: Tensor,
+    tpos: Tensor,
+    csr_order: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of (per_target, per_source, weight)."""
+    from ltga.kernels.gate_rows import gate_sources, gate_targets
+
+    _check(per_target, per_source, weight, None, (ptr, col, perm, tptr, tcol, tpos))
+    if tuple(grad.shape) != (len(col), weight.size(0)) or grad.dtype != weight.dtype:
+        raise InputError(f"grad: expected {weight.dtype} {(len(col), weight.size(0))}, got {grad.dtype} {grad.shape}")
+    blocks = row_blocks(ptr.numpy())
+    grad_hidden = buffers.empty((len(col), weight.size(1)), weight.dtype)
+    grad_target, grad_source = torch.empty_like(per_target), torch.empty_like(per_source)
+    partial = np.zeros((len(blocks), *weight.shape), _numpy(weight).dtype)
+    inputs = (
+        ptr.numpy(), col.numpy(), edge_order(perm, csr_order), _numpy(per_target), _numpy(per_source), _numpy(weight),
+        _numpy(grad), grad_hidden.numpy(), grad_target.numpy(), partial,
+    )  # fmt: skip
+    run_blocks(blocks, lambda block, first, last: gate_targets(block, first, last, *inputs))
+    back = (tptr.numpy(), tpos.numpy(), grad_hidden.numpy(), grad_source.numpy())
+    run_blocks(row_blocks(tptr.numpy()), lambda _, first, last: gate_sources(first, last, *back))
+    return grad_target, grad_source, torch.from_numpy(partial.sum(0))
+
+
+@edge_mlp_backward.register_fake
+def _(grad, per_target, per_source, weight, *rest):  # type: ignore[no-untyped-def]
+    return torch.empty_like(per_target), torch.empty_like(per_source), torch.empty_like(weight)
+
+
+def _check(
+    per_target: Tensor, per_source: Tensor, weight: Tensor, bias: Tensor | None, structure: tuple[Tensor, ...]
+) -> None:
+    given = (per_target, per_source, weight)
+    if any(value.dim() != 2 or value.device.type != "cpu" for value in given):
+        raise InputError("per_target, per_source, weight: expected 2-D CPU tensors")
+    if weight.dtype not in (torch.float32, torch.float64) or len({value.dtype for value in given}) != 1:
+        raise InputError("per_target, per_source, weight: expected one type, float32 or float64")
+    if any(value.size(1) != weight.size(1) for value in given):
+        raise InputError("per_target, per_source, weight: expected the same number of columns")
+    if bias is not None and (bias.shape != weight.shape[:1] or bias.dtype != weight.dtype or not bias.is_cpu):
+        raise InputError(f"bias: expected {weight.dtype} [{weight.size(0)}]")
+    check_graph(structure, len(per_source))
+    if len(structure[0]) != len(per_target) + 1:
+        raise InputError(f"per_target: has {len(per_target)} rows for {len(structure[0]) - 1} targets")
+
+
+def _numpy(value: Tensor) -> np.ndarray:
+    return value.detach().contiguous().numpy()
+
+
+def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    per_target, per_source, weight, _, *structure, ctx.csr_order = inputs
+    ctx.save_for_backward(per_target, per_source, weight, *structure)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple:
+    grads = edge_mlp_backward(grad.contiguous(), *ctx.saved_tensors, ctx.csr_order)
+    return (*grads, grad.sum(0), *[None] * 7)
+
+
+edge_mlp.register_autograd(_backward, setup_context=_setup_context)

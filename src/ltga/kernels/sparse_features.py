@@ -1,0 +1,132 @@
+"""Sparse node features (bags of words) and their product with a layer's weights."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ltga.errors import InputError
+from ltga.kernels import buffers
+from ltga.kernels.threads import run_blocks
+
+TILE = 64  # columns of the weights handled at once, so that a core's own cache holds them for all features
+
+
+@dataclass(frozen=True, eq=False)
+class SparseFeatures:
+    """Node features in CSR form.
+
+    >>> SparseFeatures.from_dense(torch.eye(3)).to_dense().equal(torch.eye(3))
+    True
+    """
+
+    values: Tensor  # [nnz]
+    ptr: Tensor  # [N + 1] int64
+    col: Tensor  # [nnz] int32
+    shape: tuple[int, int]
+
+    @classmethod
+    def from_dense(cls, x: Tensor) -> SparseFeatures:
+        """Collect the non-zeros of ``x`` [N, F]."""
+        row, col = x.nonzero(as_tuple=True)
+        ptr = F.pad(torch.bincount(row, minlength=x.size(0)).cumsum(0), (1, 0))
+        return cls(x[row, col], ptr, col.int(), (x.size(0), x.size(1)))
+
+    def size(self, dim: int) -> int:
+        return self.shape[dim]
+
+    def with_values(self, values: Tensor) -> SparseFeatures:
+        """The same features with other values (dropout, scaling); what became zero is left out."""
+        kept = values != 0
+        ptr = F.pad(kept.cumsum(0), (1, 0))[self.ptr]
+        return SparseFeatures(values[kept], ptr, self.col[kept], self.shape)
+
+    def rows(self) -> Tensor:
+        """Row number of every stored value, [nnz]."""
+        return torch.repeat_interleave(torch.arange(self.shape[0]), self.ptr.diff())
+
+    def to_dense(self) -> Tensor:
+        dense = self.values.new_zeros(self.shape)
+        dense[self.rows(), self.col.long()] = self.values
+        return dense
+
+
+@torch.library.custom_op("ltga::project_sparse", mutates_args=())
+def project_sparse(values: Tensor, ptr: Tensor, col: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Sparse features times a dense matrix: x W^T + b, [N, O], for W [O, F]."""
+    from ltga.kernels.sparse_rows import multiply_rows
+
+    if values.dtype != weight.dtype or weight.dim() != 2 or (bias is not None and bias.shape != weight.shape[:1]):
+        raise InputError("weight, bias: expected [O, F] and [O] of the features' type")
+    _check(values, ptr, col, weight.size(1))
+    out = buffers.empty((len(ptr) - 1, weight.size(0)), weight.dtype)
+    start = (bias if bias is not None else weight.new_zeros(weight.size(0))).detach().contiguous().numpy()
+    matrix = weight.detach().contiguous().numpy()
+    inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), matrix, start, out.numpy())
+    parts = max(1, torch.get_num_threads() * TILE // max(out.size(1), 1))
+    _run_tiles(out.size(1), len(out), parts, lambda *job: multiply_rows(*job, *inputs))
+    return out
+
+
+@project_sparse.register_fake
+def _(values, ptr, col, weight, bias):  # type: ignore[no-untyped-def]
+    return weight.new_empty(ptr.size(0) - 1, weight.size(0))
+
+
+@torch.library.custom_op("ltga::project_sparse_backward", mutates_args=())
+def project_sparse_backward(grad: Tensor, values: Tensor, ptr: Tensor, col: Tensor, features: int) -> Tensor:
+    """Gradient of the weights, [O, F]."""
+    from ltga.kernels.sparse_rows import weight_gradient
+
+    _check(values, ptr, col, features)
+    if grad.dim() != 2 or grad.dtype != values.dtype or len(grad) != len(ptr) - 1:
+        raise InputError("grad: expected [N, O] of the features' type")
+    out = buffers.empty((grad.size(1), features), grad.dtype)
+    inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), grad.contiguous().numpy(), out.numpy())
+    _run_tiles(out.size(0), len(grad), 1, lambda first, last, *tile: weight_gradient(*tile, *inputs))
+    return out
+
+
+@project_sparse_backward.register_fake
+def _(grad, values, ptr, col, features):  # type: ignore[no-untyped-def]
+    return grad.new_empty(grad.size(1), features)
+
+
+def _run_tiles(columns: int, rows: int, parts: int, task: Callable[[int, int, int, int], None]) -> None:
+    """Call ``task(first, last, tile, width)`` for every tile of columns and part of the rows."""
+    tiles = [(at, min(TILE, columns - at)) for at in range(0, columns, TILE)]
+    bounds = [rows * part // parts for part in range(parts + 1)]
+    jobs = [(a, b, *tile) for tile in tiles for a, b in itertools.pairwise(bounds)]
+    run_blocks(jobs, lambda _, *job: task(*job))
+
+
+def _check(values: Tensor, ptr: Tensor, col: Tensor, columns: int) -> None:
+    """Everything the compiled products rely on; raises before they run."""
+    from ltga.kernels.sparse_rows import check_sparse
+
+    arrays = ((ptr, torch.int64), (col, torch.int32), (values, values.dtype))
+    sound = all(a.dim() == 1 and a.dtype == dtype and a.is_contiguous() and a.is_cpu for a, dtype in arrays)
+    sound = sound and values.dtype in (torch.float32, torch.float64)
+    if not sound or check_sparse(ptr.numpy(), col.numpy(), columns, len(values)):
+        raise InputError("x: not a valid sparse feature matrix for this layer; use SparseFeatures.from_dense")
+
+
+def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    values, ptr, col, weight, _ = inputs
+    ctx.save_for_backward(values, ptr, col)
+    ctx.features = weight.size(1)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple:
+    _, _, _, need_weight, need_bias = ctx.needs_input_grad
+    weight_grad = project_sparse_backward(grad, *ctx.saved_tensors, ctx.features) if need_weight else None
+    return None, None, None, weight_grad, grad.sum(0) if need_bias else None
+
+
+project_sparse.register_autograd(_backward, setup_context=_setup_context)

@@ -1,0 +1,1 @@
+"""Records and explanations as something to read: pages."""

@@ -1,0 +1,286 @@
+"""From an experiment's runs to its figures; a figure whose runs are not there is not drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ltga.report.study.accuracy import read_grid
+from ltga.report.study.figures import accuracy as by_accuracy
+from ltga.report.study.figures import calibration, index
+from ltga.report.study.figures.accuracy import FrozenCurve, Sample, Sweep
+from ltga.report.study.figures.ranks import critical_difference_figure
+from ltga.report.study.figures.style import style
+from ltga.report.study.measures import zeros
+from ltga.report.study.runs import Study, accuracy, homophily, label, learned_q, metric
+from ltga.report.study.settings import SWEPT, sweep_points, synthetic_points
+from ltga.stats import critical_difference_diagram
+from ltga.suite import Experiment, RunSpec
+from ltga.suite.spec import STAND_INS
+from ltga.suite.tuned import FROZEN_Q
+from ltga.train.record import Record
+
+MOVED = 1e-3  # a q closer to 1 than this has not left it
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure with the stem of its files and a caption."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+def _by_dataset(found: dict[RunSpec, Record], method: str) -> dict[str, list[Record]]:
+    """Dataset -> the runs of a method there."""
+    groups: dict[str, list[Record]] = {}
+    for spec, record in found.items():
+        if spec.method == method:
+            groups.setdefault(spec.dataset, []).append(record)
+    return groups
+
+
+def dataset_title(name: str) -> str:
+    """A dataset's name, with a mark if it is a stand-in."""
+    return f"{name} (stand-in)" if name in STAND_INS else name
+
+
+def draw_trajectories(study: Study, experiment: Experiment) -> list[Drawing]:
+    """q over the epochs per dataset, and per head where it moves."""
+    (method,) = experiment.methods
+    groups = {
+        dataset_title(name): runs
+        for name, runs in _by_dataset(study.runs(experiment), method).items()
+        if index.q_heads(runs[0])
+    }
+    if not groups:
+        return []
+    moving = {
+        name: runs
+        for name, runs in groups.items()
+        if any(np.abs(layer - 1).max() > MOVED for run in runs for layer in index.q_heads(run))
+    }
+    with style():
+        drawings = [Drawing(experiment.name, f"Mean q of {label(method)} over the epochs.", index.trajectories(groups))]
+        if moving:
+            caption = f"q of every head of {label(method)}, mean over seeds, where it leaves 1 at all."
+            drawings.append(Drawing(f"{experiment.name}-heads", caption, index.head_trajectories(moving)))
+    return drawings
+
+
+def draw_gradients(study: Study, experiment: Experiment) -> list[Drawing]:
+    """The gradient that reaches the index."""
+    (method,) = experiment.methods
+    groups = {dataset_title(name): runs for name, runs in _by_dataset(study.runs(experiment), method).items()}
+    warmup = experiment.runs[0].protocol.warmup
+    with style():
+        figure = index.gradients(groups, warmup) if groups else None
+    caption = f"Norm of the gradient at the index of {label(method)}, per epoch after the warm-up of {warmup}."
+    return [] if figure is None else [Drawing(experiment.name, caption, figure)]
+
+
+def draw_overview(study: Study, experiment: Experiment) -> list[Drawing]:
+    """What q became, where attention has zeros, and the sweeps by distance from softmax."""
+    found = study.runs(experiment)
+    defaults = {spec: run for spec, run in found.items() if not spec.overrides}
+    points = {}
+    for dataset, runs in _by_dataset(defaults, "ltga-head").items():
+        known = homophily(dataset)
+        q, share = ([value for run in runs if (value := read(run)) is not None] for read in (learned_q, zeros))
+        if known is not None and q and share:
+            points[dataset_title(dataset)] = (known, fmean(q), fmean(share))
+    if not points:
+        return []
+    distances = _distances(found)
+    with style():
+        figure = index.overview(points, distances)
+    caption = "LTGA-Head: (a) mean q against homophily; (b) exact zeros in attention"
+    caption += "; (c) the sweeps by distance from softmax." if distances else ". The sweeps (c) have not been run."
+    return [Drawing(experiment.name, caption, figure)]
+
+
+def _distances(found: dict[RunSpec, Record]) -> dict[str, list[tuple[float, float]]]:
+    """Sweep -> (distance of mean q from 1, accuracy in percent), for sweeps with more than one value run."""
+    lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for (dataset, setting, _), specs in sweep_points(found).items():
+        q = [value for spec in specs if (value := learned_q(found[spec])) is not None]
+        if q:
+            test = 100 * fmean(found[spec]["metrics"]["test"]["accuracy"] for spec in specs)
+            lines.setdefault((dataset, setting), []).append((abs(fmean(q) - 1), test))
+    lines = {key: points for key, points in lines.items() if len(points) > 1}
+    several = len({dataset for dataset, _ in lines}) > 1
+    return {
+        SWEPT[setting] + (f", {dataset_title(dataset)}" if several else ""): points
+        for (dataset, setting), points in lines.items()
+    }
+
+
+def draw_edge_q(study: Study, experiment: Experiment) -> list[Drawing]:
+    """The distribution of q over edges."""
+    q: dict[str, tuple[np.ndarray, float]] = {}
+    for dataset, runs in _by_dataset(study.runs(experiment), "ltga-edge").items():
+        last, first = [], []
+        for run in runs:
+            arrays = study.arrays(run) or {}
+            layers = sorted(name for name in arrays if name.startswith("layer") and name.endswith("_q"))
+            if layers:
+                last.append(arrays[layers[-1]].ravel())
+                first.append(float(arrays[layers[0]].mean()))
+        if last:
+            name = f"{dataset_title(dataset)}, {len(last)} seed{'s' if len(last) > 1 else ''}"
+            q[name] = (np.concatenate(last), fmean(first))
+    if not q:
+        return []
+    with style():
+        return [Drawing(experiment.name, "q per edge and head of LTGA-Edge, last layer.", index.edge_distribution(q))]
+
+
+def draw_ranks(study: Study, experiment: Experiment) -> list[Drawing]:
+    """The critical-difference diagram."""
+    grid = read_grid(study, experiment)
+    datasets = grid.complete(grid.methods, stand_ins=True)
+    if len(datasets) < 2:
+        return []
+    diagram = critical_difference_diagram(grid.means(grid.methods, datasets))
+    with style():
+        figure = critical_difference_figure(diagram, len(datasets))
+    return [Drawing(experiment.name, f"Average ranks over {', '.join(map(dataset_title, datasets))}.", figure)]
+
+
+def draw_calibration(study: Study, experiment: Experiment) -> list[Drawing]:
+    """Reliability diagrams, and the three scores averaged."""
+    found = study.runs(experiment)
+    groups: dict[str, dict[str, calibration.Predictions]] = {}
+    for method in experiment.methods:
+        for dataset, runs in _by_dataset(found, method).items():
+            pooled = [predictions for run in runs if (predictions := _predictions(study, run)) is not None]
+            if pooled:
+                confidence, correct = (np.concatenate(part) for part in zip(*pooled))
+                groups.setdefault(dataset_title(dataset), {})[method] = confidence, correct
+    drawings = []
+    with style():
+        if groups:
+            caption = "Accuracy against confidence on the test nodes of all seeds, ten bins."
+            drawings.append(Drawing(experiment.name, caption, calibration.reliability(groups)))
+        shared = read_grid(study, experiment).complete(experiment.methods, stand_ins=True)
+        if shared:
+            values = {
+                name: {
+                    method: [value for s, run in found.items() if s.method == method and s.dataset in shared
+                             and (value := metric(key)(run)) is not None]
+                    for method in experiment.methods
+                }
+                for name, key in (("ECE", "ece"), ("NLL", "nll"), ("Brier", "brier"))
+            }  # fmt: skip
+            caption = "Calibration scores over the datasets that all methods share."
+            drawings.append(Drawing(f"{experiment.name}-scores", caption, calibration.scores(values, shared)))
+    return drawings
+
+
+def _predictions(study: Study, run: Record) -> calibration.Predictions | None:
+    """Confidence and correctness on the test nodes, if arrays and graph are at hand."""
+    arrays, dataset = study.arrays(run), study.dataset(run)
+    if arrays is None or dataset is None or "log_probs" not in arrays:
+        return None
+    test = dataset.split(run["config"]["split"])[2].numpy()
+    probs = np.exp(arrays["log_probs"][test].astype(np.float64))
+    return probs.max(axis=1), probs.argmax(axis=1) == dataset.data.y.numpy()[test]
+
+
+def draw_frozen(study: Study, experiment: Experiment) -> list[Drawing]:
+    """Accuracy against a frozen q."""
+    found = study.runs(experiment)
+    curves = {}
+    for dataset in experiment.datasets:
+        parts = {}
+        for part in ("test", "val"):
+            parts[part] = tuple(
+                Sample(float(method.removeprefix("frozen-q")), values)
+                for method in FROZEN_Q
+                if (values := _percent(found, dataset, method, part))
+            )
+        learned = _percent(found, dataset, "ltga-head", "test")
+        if len(parts["test"]) > 1:
+            curve = FrozenCurve(parts["test"], parts["val"], fmean(learned) if learned else None)
+            curves[dataset_title(dataset)] = curve
+    if not curves:
+        return []
+    with style():
+        return [Drawing(experiment.name, "Accuracy with q held at a value.", by_accuracy.frozen(curves))]
+
+
+def _percent(found: dict[RunSpec, Record], dataset: str, method: str, part: str) -> tuple[float, ...]:
+    return tuple(
+        100 * run["metrics"][part]["accuracy"]
+        for spec, run in found.items()
+        if (spec.dataset, spec.method) == (dataset, method)
+    )
+
+
+def draw_sweeps(study: Study, experiment: Experiment) -> list[Drawing]:
+    """Accuracy and q along every setting, a figure per dataset."""
+    found = study.runs(experiment)
+    points = sweep_points(found)
+    drawings = []
+    for dataset in dict.fromkeys(dataset for dataset, _, _ in points):
+        lines = []
+        for setting, name in SWEPT.items():
+            here = {value: specs for (d, s, value), specs in points.items() if (d, s) == (dataset, setting)}
+            if len(here) > 1:
+                test, q = (
+                    tuple(
+                        Sample(value, values)
+                        for value, specs in here.items()
+                        if (values := tuple(factor * x for spec in specs if (x := read(found[spec])) is not None))
+                    )
+                    for read, factor in ((accuracy, 100), (learned_q, 1))
+                )
+                lines.append(Sweep(name, test, q, log=setting == "kappa"))
+        if lines:
+            with style():
+                figure = by_accuracy.sweeps(lines, dataset_title(dataset))
+            caption = f"Accuracy and mean q of LTGA-Head on {dataset_title(dataset)}, one setting changed at a time."
+            drawings.append(Drawing(f"{experiment.name}-{dataset}", caption, figure))
+    return drawings
+
+
+def draw_depth(study: Study, experiment: Experiment) -> list[Drawing]:
+    """Accuracy by number of layers."""
+    found = study.runs(experiment)
+    panels: dict[str, dict[str, list[Sample]]] = {}
+    for spec in found:
+        same = [s for s in found if (s.dataset, s.method, s.protocol) == (spec.dataset, spec.method, spec.protocol)]
+        if spec == same[0]:
+            sample = _sample(found, same, spec.protocol.num_layers)
+            panels.setdefault(dataset_title(spec.dataset), {}).setdefault(spec.method, []).append(sample)
+    return _curves(experiment, panels, "layers", "Accuracy by depth, mean and standard error over seeds.")
+
+
+def draw_synthetic(study: Study, experiment: Experiment) -> list[Drawing]:
+    """Accuracy against the signal of the synthetic graphs, a panel per degree."""
+    found = study.runs(experiment)
+    panels: dict[str, dict[str, list[Sample]]] = {}
+    for (degree, snr, method), specs in sorted(synthetic_points(found).items()):
+        panels.setdefault(f"degree {degree:g}", {}).setdefault(method, []).append(_sample(found, specs, snr))
+    caption = "Accuracy on the contextual stochastic block model, mean and standard error over seeds."
+    return _curves(experiment, panels, "signal-to-noise ratio", caption, log=True)
+
+
+def _sample(found: dict[RunSpec, Record], specs: Iterable[RunSpec], x: float) -> Sample:
+    return Sample(x, tuple(100 * found[spec]["metrics"]["test"]["accuracy"] for spec in specs))
+
+
+def _curves(
+    experiment: Experiment, panels: dict[str, dict[str, list[Sample]]], xlabel: str, caption: str, log: bool = False
+) -> list[Drawing]:
+    """A panel for every group in which some curve has more than one point."""
+    panels = {name: group for name, group in panels.items() if any(len(samples) > 1 for samples in group.values())}
+    if not panels:
+        return []
+    with style():
+        return [Drawing(experiment.name, caption, by_accuracy.curves_by_method(panels, xlabel, log))]

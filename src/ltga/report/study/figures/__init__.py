@@ -1,0 +1,1 @@
+"""Figures of the study: functions from plain values to matplotlib figures."""

@@ -1,0 +1,107 @@
+"""Which tables and figures belong to which experiment, and how many of its runs there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ltga.report.study import draw, measures, settings, statistics
+from ltga.report.study.accuracy import PAIRED, accuracy_table
+from ltga.report.study.draw import Drawing
+from ltga.report.study.runs import Study
+from ltga.report.study.tables import Table
+from ltga.suite import Experiment
+
+MakeTable = Callable[[Study, Experiment], Table]
+MakeFigures = Callable[[Study, Experiment], list[Drawing]]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What shows an experiment."""
+
+    tables: Sequence[MakeTable] = ()
+    figures: MakeFigures | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """One experiment as a report shows it.
+
+    Attributes:
+        done: how many of its runs are finished.
+        remarks: what cannot be shown, and why.
+    """
+
+    experiment: Experiment
+    tables: tuple[Table, ...]
+    drawings: tuple[Drawing, ...]
+    done: int
+    remarks: tuple[str, ...]
+
+    @property
+    def wanted(self) -> int:
+        return len(self.experiment.runs)
+
+
+def _headline(study: Study, experiment: Experiment) -> Table:
+    return accuracy_table(study, experiment, ranks=True)
+
+
+_SWEEP = Parts([settings.sweep_table])
+_ACCURACY = Parts([accuracy_table])
+_ANALYSED = Parts(
+    [accuracy_table],
+    remark="What the paper shows here needs the trained models (ltga.analysis); this is the accuracy of the runs that "
+    "it would be made of.",
+)
+
+PARTS: Mapping[str, Parts] = {
+    "headline": Parts([_headline, statistics.primary_table]),
+    "headline-paired": Parts([_headline]),
+    "critical-difference": Parts([statistics.ranks_table], draw.draw_ranks),
+    "pairwise-seeds": Parts([statistics.seeds_table]),
+    "pairwise": Parts([statistics.datasets_table]),
+    "composition": _ACCURACY,
+    "frozen-q": _ACCURACY,
+    "frozen-q-curves": Parts(figures=draw.draw_frozen),
+    "entmax": _ACCURACY,
+    "edge-controls": _ACCURACY,
+    "heterophily": _ACCURACY,
+    "granularity": _ACCURACY,
+    "granularity-q": Parts([measures.granularity_q_table]),
+    "q-analysis": Parts([measures.q_analysis_table]),
+    "q-overview": Parts(figures=draw.draw_overview),
+    "q-trajectories": Parts(figures=draw.draw_trajectories),
+    "gradient": Parts(figures=draw.draw_gradients),
+    "pruning": _ANALYSED,
+    "gate": _ANALYSED,
+    "edge-q": Parts(figures=draw.draw_edge_q),
+    "attention-concentration": Parts([measures.concentration_table]),
+    "calibration": Parts([measures.calibration_table], draw.draw_calibration),
+    "sweep-lambda": _SWEEP,
+    "sweep-warmup": _SWEEP,
+    "sweep-kappa": _SWEEP,
+    "sweep-delta": _SWEEP,
+    "sweep-granularity": Parts([settings.granularity_table]),
+    "sweeps": Parts(figures=draw.draw_sweeps),
+    "sweep-cross": _SWEEP,
+    "depth": Parts([settings.depth_table], draw.draw_depth),
+    "synthetic": Parts([settings.synthetic_table], draw.draw_synthetic),
+}
+"""Experiment -> what shows it; a paired twin is shown as its original, any other experiment by its accuracies."""
+
+
+def make_section(study: Study, experiment: Experiment) -> Section:
+    """The tables and figures of an experiment, from the runs there are."""
+    done = len(study.runs(experiment))
+    parts = PARTS.get(experiment.name) or PARTS.get(experiment.name.removesuffix(PAIRED)) or _ACCURACY
+    tables = tuple(make(study, experiment) for make in parts.tables)
+    drawings = tuple(parts.figures(study, experiment)) if parts.figures else ()
+    remarks = [parts.remark] if parts.remark else []
+    if not done:
+        remarks.append("None of its runs is in the store.")
+    elif parts.figures and not drawings:
+        remarks.append("Its figure is not drawn: runs, arrays or the graph it needs are not all here.")
+    return Section(experiment, tables, drawings, done, tuple(remarks))

@@ -1,0 +1,258 @@
+"""Tables of tests: the declared family under both initialisations, seeds as observations, datasets as observations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ltga.report.study.accuracy import PAIRED, printed_ranks, read_grid, tuned_rows
+from ltga.report.study.render import signed
+from ltga.report.study.runs import Study, label
+from ltga.report.study.tables import Behind, Cell, Column, Table, number_cell, text_cell, with_reference
+from ltga.stats import (
+    PRIMARY,
+    Family,
+    PairedTest,
+    average_ranks,
+    compare,
+    critical_difference,
+    friedman,
+    holm,
+    paired_test,
+    scores_from_records,
+    smallest_possible_holm,
+    wins_losses_ties,
+)  # fmt: skip
+from ltga.stats.paper import PRINTED_MEANS
+from ltga.stats.paper.printed import FRIEDMAN_CHI2, FRIEDMAN_P, PAIRWISE, SEEDS
+from ltga.suite import EXPERIMENTS, Experiment, RunSpec
+from ltga.suite.spec import STAND_INS
+from ltga.train.record import Record
+
+ALPHA = 0.05
+_TESTED = (
+    Column("seeds"), Column("Δ (points)"), Column("95 % interval", numeric=False), Column("Cohen's d"),
+    Column("wins/losses/ties", numeric=False), Column("test", numeric=False), Column("p"), Column("p (Holm)"),
+    Column("P(better)"), Column("remarks", numeric=False),
+)  # fmt: skip
+
+
+def primary_table(study: Study, experiment: Experiment) -> Table:
+    """The family declared in advance, under the paper's initialisation and under paired initialisation."""
+    inits = {"paper": experiment, "paired": EXPERIMENTS.get(experiment.name + PAIRED)}
+    compared: dict[str, tuple[pd.DataFrame, dict[RunSpec, Record]]] = {}
+    warnings = []
+    for init, source in inits.items():
+        runs = {} if source is None else _within(study.runs(source), PRIMARY)
+        if runs:
+            compared[init] = compare(scores_from_records(runs.values(), init=init), PRIMARY, ALPHA), runs
+        else:
+            warnings.append(f"no run under {init} initialisation yet")
+    rows = []
+    for dataset, method in PRIMARY:
+        for init, (frame, runs) in compared.items():
+            found = frame[(frame["dataset"] == dataset) & (frame["method"] == method)].iloc[0]
+            head = (_name(dataset), text_cell(f"{label(method)} – {label(PRIMARY.control)}"), text_cell(init))
+            rows.append((*head, *_tested(found, _pair(runs, dataset, (method, PRIMARY.control)))))
+    columns = (
+        Column("dataset", numeric=False), Column("comparison", numeric=False), Column("init", numeric=False), *_TESTED
+    )  # fmt: skip
+    warnings += _warn({init: frame for init, (frame, _) in compared.items()})
+    note = (
+        f"The family declared in advance: {len(PRIMARY)} comparisons per initialisation, test accuracy, paired seeds. "
+        "Paired t or, where Shapiro-Wilk rejects normality, Wilcoxon; Holm over the whole family, whether run or not. "
+        "Interval: BCa bootstrap of the mean difference. P(better): share of seeds won, ties half."
+    )
+    return Table(f"{experiment.name}-tests", "Primary comparisons", columns, tuple(rows), note, tuple(warnings))
+
+
+def _within(runs: Mapping[RunSpec, Record], family: Family) -> dict[RunSpec, Record]:
+    methods = {*family.methods, family.control}
+    return {spec: run for spec, run in runs.items() if spec.method in methods and spec.dataset in family.datasets}
+
+
+def _warn(frames: Mapping[str, pd.DataFrame]) -> list[str]:
+    said = []
+    for init, frame in frames.items():
+        run = frame[frame["n"] > 0]
+        unreachable = run[~run["reachable"] & (run["ties"] < run["n"])]
+        if len(unreachable):
+            said.append(
+                f"{init} init: {len(unreachable)} of {len(run)} comparisons could not have reached {ALPHA:g} "
+                f"whatever their outcome ({', '.join(dict.fromkeys(unreachable['dataset']))})"
+            )
+        single = dict.fromkeys(run.loc[run["single_split"], "dataset"])
+        if single:
+            said.append(
+                f"{init} init: all seeds on {', '.join(single)} share one public split, so these tests speak of "
+                "initialisation and dropout, not of other splits"
+            )
+    return said
+
+
+def _tested(row: pd.Series[Any], pairs: Sequence[Behind], flip: bool = False, delta: str | None = None) -> list[Cell]:
+    """The cells of one row of :func:`ltga.stats.compare`; ``flip`` swaps the two methods."""
+    sign = -1 if flip else 1
+    delta = None if delta is None else delta.replace("-", "−")
+    if not row["n"]:
+        empty = [Cell() for _ in _TESTED[2:]]
+        return [number_cell("0", 0), Cell(wanted=1, reference=delta), *empty[:-1], text_cell(row["note"])]
+    low, high = sorted((100 * sign * row["low"], 100 * sign * row["high"]))
+    change, d = 100 * sign * row["improvement"], sign * row["cohens_d"]
+    wins, losses = (row["losses"], row["wins"]) if flip else (row["wins"], row["losses"])
+    chance = 1 - row["probability"] if flip else row["probability"]
+    interval = "" if math.isnan(low) else f"{signed(low)} to {signed(high)}"
+    star = "significant" if row["significant"] else ""
+    change_cell = Cell(signed(change), change, tuple(pairs), best=bool(row["significant"]))
+    return [
+        number_cell(str(row["n"]), row["n"]),
+        with_reference(change_cell, delta),
+        text_cell(interval),
+        _number(d, 2),
+        text_cell(f"{wins}/{losses}/{row['ties']}"),
+        text_cell(row["test"]),
+        _number(row["p"], 3),
+        _number(row["p_holm"], 3),
+        _number(chance, 2),
+        text_cell("; ".join(filter(None, (star, row["note"])))),
+    ]
+
+
+def _number(value: float, digits: int) -> Cell:
+    if math.isnan(value):
+        return Cell("–")
+    smallest = 10.0**-digits
+    text = f"< {smallest:g}" if 0 < value < smallest else f"{value:.{digits}f}".replace("-", "−")
+    return number_cell(text, float(value))
+
+
+def _pair(runs: Mapping[RunSpec, Record], dataset: str, methods: Sequence[str]) -> list[Behind]:
+    """Both sides of a comparison, accuracies in percent."""
+    return [
+        Behind(run["id"], spec.seed, 100 * run["metrics"]["test"]["accuracy"])
+        for method in methods
+        for spec, run in runs.items()
+        if spec.dataset == dataset and spec.method == method
+    ]
+
+
+def seeds_table(study: Study, experiment: Experiment) -> Table:
+    """LTGA-Edge against the softmax methods within each dataset, beside the paper's differences."""
+    first = "ltga-edge"
+    others = tuple(method for method in experiment.methods if method != first)
+    family = Family("pairwise-seeds", others, first, experiment.datasets)
+    runs = study.runs(experiment)
+    columns = (Column("dataset", numeric=False), Column("comparison", numeric=False), *_TESTED)
+    note = (
+        f"Seeds as observations, Holm over all {len(family)} comparisons. Positive: {label(first)} is better. "
+        "The paper's Δ stands beside ours."
+    )
+    if not runs:
+        return Table(experiment.name, experiment.title, columns, (), note, ("no run yet",))
+    frame = compare(scores_from_records(runs.values()), family, ALPHA)
+    printed = {(row.dataset, other): getattr(row, other) for row in SEEDS for other in ("gat", "gatv2")}
+    rows = []
+    for dataset, other in family:
+        found = frame[(frame["dataset"] == dataset) & (frame["method"] == other)].iloc[0]
+        head = (_name(dataset), text_cell(f"{label(first)} – {label(other)}"))
+        pairs = _pair(runs, dataset, (first, other))
+        rows.append((*head, *_tested(found, pairs, flip=True, delta=printed.get((dataset, other)))))
+    return Table(experiment.name, experiment.title, columns, tuple(rows), note, tuple(_warn({"paper": frame})))
+
+
+def datasets_table(study: Study, experiment: Experiment) -> Table:
+    """LTGA-Edge against every other method, a dataset as one observation, stand-ins left out."""
+    first = "ltga-edge"
+    grid = read_grid(study, experiment, tuned_rows(experiment))
+    others = [method for method in grid.methods if method != first and not method.endswith("-oracle")]
+    tests, where = {}, {}
+    for other in others:
+        datasets = grid.complete((first, other), stand_ins=False)
+        means = 100 * grid.means((first, other), datasets)
+        tests[other] = paired_test(means[first].to_numpy(dtype=float), means[other].to_numpy(dtype=float), ALPHA)
+        where[other] = datasets
+    adjusted = holm([test.p for test in tests.values()])
+    smallest = smallest_possible_holm([test.smallest_p for test in tests.values()])
+    rows = []
+    for (other, test), p_holm, least in zip(tests.items(), adjusted, smallest, strict=True):
+        printed = _printed_comparison(first, other, where[other])
+        runs = [run for dataset in where[other] for method in (first, other) for run in grid.runs[method, dataset]]
+        percent = tuple(Behind(run.id, run.seed, 100 * run.value) for run in runs)
+        change = Cell(wanted=1) if not test.n else Cell(signed(test.mean_difference), test.mean_difference, percent)
+        rows.append(
+            (
+                text_cell(label(other)),
+                number_cell(str(test.n), test.n, note=", ".join(where[other])),
+                with_reference(change, printed.get("difference")),
+                with_reference(text_cell(str(test.counts) if test.n else ""), printed.get("counts")),
+                with_reference(_number(test.cohens_d, 2), printed.get("d")),
+                text_cell(test.test if test.n else ""),
+                with_reference(_number(test.p, 3), printed.get("p")),
+                _number(p_holm, 3),
+                text_cell(_remark(test, least, len(others))),
+            )
+        )
+    columns = (
+        Column("LTGA-Edge against", numeric=False), Column("datasets"), Column("Δ (points)"),
+        Column("wins/losses/ties", numeric=False), Column("Cohen's d"), Column("test", numeric=False), Column("p"),
+        Column("p (Holm)"), Column("remarks", numeric=False),
+    )  # fmt: skip
+    note = (
+        "A dataset is one observation: its mean over seeds that both methods have. Only datasets of the paper. "
+        "Positive: LTGA-Edge is better. The paper's difference and counts are recomputed from its cells for the same "
+        "datasets; its d and p stand here only where the datasets are its eight."
+    )
+    return Table(experiment.name, experiment.title, columns, tuple(rows), note)
+
+
+def _remark(test: PairedTest, least: float, family: int) -> str:
+    if not test.n:
+        return "no dataset with both"
+    if test.test == "none":
+        return "too few datasets for a test"
+    return f"cannot reach {ALPHA:g}: at best {least:.3f} after Holm over {family}" if least > ALPHA else ""
+
+
+def _printed_comparison(first: str, other: str, datasets: Sequence[str]) -> dict[str, str]:
+    """The paper's comparison of two methods over these datasets, from its printed cells."""
+    if not datasets or other not in PRINTED_MEANS:
+        return {}
+    means = PRINTED_MEANS.loc[list(datasets)]
+    a, b = means[first].to_numpy(dtype=float), means[other].to_numpy(dtype=float)
+    found = {"difference": signed(float((a - b).mean())), "counts": str(wins_losses_ties(a, b))}
+    row = next((row for row in PAIRWISE if row.control == other), None)
+    if row is not None and len(datasets) == len(PRINTED_MEANS):
+        found |= {"d": row.d.replace("-", "−"), "p": row.p}
+    return found
+
+
+def ranks_table(study: Study, experiment: Experiment) -> Table:
+    """Average ranks with Friedman's test, stand-ins counted as datasets of their own."""
+    grid = read_grid(study, experiment)
+    columns = (Column("method", numeric=False), Column("average rank"))
+    datasets = grid.complete(grid.methods, stand_ins=True)
+    if len(datasets) < 2:
+        warning = f"ranks need at least two datasets with every method; there are {len(datasets)}"
+        return Table(experiment.name, experiment.title, columns, (), warnings=(warning,))
+    means = grid.means(grid.methods, datasets)
+    ranks, test = average_ranks(means).sort_values(), friedman(means)
+    printed = printed_ranks(grid.methods, datasets)
+    rows = tuple(
+        (text_cell(label(str(method))), number_cell(f"{rank:.2f}", float(rank), reference=printed.get(str(method))))
+        for method, rank in ranks.items()
+    )
+    note = (
+        f"Over {len(datasets)} datasets: {', '.join(datasets)}. Friedman χ² = {test.chi2:.2f}, p = {test.p:.3f} (the "
+        f"paper, over its eight: {FRIEDMAN_CHI2}, {FRIEDMAN_P}); critical difference "
+        f"{critical_difference(test.methods, test.datasets):.2f}. The paper's ranks are recomputed for these datasets."
+    )
+    used = [name for name in datasets if name in STAND_INS]
+    warnings = (f"{', '.join(used)} is a stand-in and counts as a dataset of its own here",) if used else ()
+    return Table(experiment.name, experiment.title, columns, rows, note, warnings)
+
+
+def _name(dataset: str) -> Cell:
+    return text_cell(dataset, STAND_INS.get(dataset))

@@ -1,0 +1,40 @@
+"""Finding the records of an experiment among many, without its datasets at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from ltga.errors import RecordError
+from ltga.suite.spec import RunSpec
+from ltga.train.record import Record
+
+
+def find_records(specs: Iterable[RunSpec], records: Iterable[Record]) -> dict[RunSpec, Record]:
+    """The record of every spec that has one, in the order of the specs.
+
+    Unlike an id, this does not contain the graph's fingerprint, so it works where the data is not. Two
+    records of one spec mean two graphs of one name: that is an error.
+
+    >>> find_records([RunSpec("cora", "gat", 1)], [])
+    {}
+    """
+    specs = list(dict.fromkeys(specs))
+    wanted = {_key(spec.dataset, spec.method, spec.seed, spec.protocol.model_dump()): spec for spec in specs}
+    found: dict[RunSpec, Record] = {}
+    for record in records:
+        config = record["config"]
+        spec = wanted.get(_key(config["dataset"]["name"], config["method"], config["seed"], config["protocol"]))
+        if spec is None:
+            continue
+        if spec in found and found[spec]["id"] != record["id"]:
+            raise RecordError(
+                f"{spec}: records {found[spec]['id'][:12]} and {record['id'][:12]} are of different graphs or "
+                "splits; move one of them out of the store"
+            )
+        found[spec] = record
+    return {spec: found[spec] for spec in specs if spec in found}
+
+
+def _key(dataset: str, method: str, seed: int, protocol: dict[str, Any]) -> Hashable:
+    return dataset, method, seed, tuple(sorted(protocol.items()))

@@ -1,0 +1,99 @@
+"""Rows that no single method makes: the best of a grid per dataset, chosen on validation, or on test as an oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from ltga.errors import InputError
+from ltga.train.record import Record
+
+FROZEN_Q = ("frozen-q0.5", "frozen-q0.8", "frozen-q1.0", "frozen-q1.2", "frozen-q1.5", "frozen-q2.0")
+ENTMAX = ("entmax-1.2", "entmax-1.5", "sparsemax")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a grid search picks on one dataset.
+
+    Attributes:
+        method: the candidate picked.
+        scores: mean accuracy of every candidate on the nodes the choice was made on.
+        records: the runs of ``method``, one per seed all candidates have.
+    """
+
+    dataset: str
+    method: str
+    scores: dict[str, float]
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True)
+class TunedRow:
+    """A row of a table that is chosen per dataset; ``chosen_on`` says by which nodes."""
+
+    name: str
+    label: str
+    candidates: tuple[str, ...]
+    chosen_on: Literal["val", "test"]
+
+
+FROZEN_Q_TUNED = TunedRow("frozen-q-tuned", "frozen q (tuned on validation)", FROZEN_Q, "val")
+ENTMAX_TUNED = TunedRow("entmax-tuned", "α-entmax (tuned on validation)", ENTMAX, "val")
+FROZEN_Q_ORACLE = TunedRow("frozen-q-oracle", "frozen q (test oracle, not a baseline)", FROZEN_Q, "test")
+TUNED_ROWS = (FROZEN_Q_TUNED, ENTMAX_TUNED, FROZEN_Q_ORACLE)
+
+
+def tuned(records: Iterable[Record], row: TunedRow) -> dict[str, Chosen]:
+    """Per dataset, the candidate with the highest mean accuracy over seeds on the row's nodes.
+
+    Candidates are compared over the seeds that all of them have; a dataset where one of them has no run in
+    common with the others is left out. Of equals the first in the row's order is taken.
+
+    Args:
+        records: runs under one protocol, of any methods and datasets.
+        row: what to choose among, and on which nodes.
+
+    >>> def run(method, seed, val, test):
+    ...     config = {"dataset": {"name": "g"}, "method": method, "seed": seed, "protocol": {}}
+    ...     return {"config": config, "metrics": {"val": {"accuracy": val}, "test": {"accuracy": test}}}
+    >>> runs = [run("entmax-1.2", 1, 0.7, 0.5), run("entmax-1.5", 1, 0.6, 0.9), run("sparsemax", 1, 0.5, 0.4)]
+    >>> tuned(runs, ENTMAX_TUNED)["g"].method
+    'entmax-1.2'
+    """
+    return {
+        dataset: chosen
+        for dataset, group in _by_dataset(records, row.candidates).items()
+        if (chosen := _choose(dataset, group, row)) is not None
+    }
+
+
+def _choose(dataset: str, runs: dict[str, dict[int, Record]], row: TunedRow) -> Chosen | None:
+    seeds = sorted(set.intersection(*(set(runs[method]) for method in row.candidates)))
+    if not seeds:
+        return None
+    scores = {
+        method: fmean(runs[method][seed]["metrics"][row.chosen_on]["accuracy"] for seed in seeds)
+        for method in row.candidates
+    }
+    best = max(scores, key=scores.__getitem__)
+    return Chosen(dataset, best, scores, tuple(runs[best][seed] for seed in seeds))
+
+
+def _by_dataset(records: Iterable[Record], candidates: Sequence[str]) -> dict[str, dict[str, dict[int, Record]]]:
+    """Dataset -> candidate -> seed -> record."""
+    found: dict[str, dict[str, dict[int, Record]]] = {}
+    for record in records:
+        config = record["config"]
+        dataset, method, seed = config["dataset"]["name"], config["method"], config["seed"]
+        if method not in candidates:
+            continue
+        runs = found.setdefault(dataset, {candidate: {} for candidate in candidates})[method]
+        if seed in runs:
+            raise InputError(
+                f"records: {dataset}, {method}, seed {seed} appears twice; pass the runs of one experiment only"
+            )
+        runs[seed] = record
+    return found

@@ -1,0 +1,121 @@
+"""Training on sampled neighbourhoods instead of the whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from ltga.data import NeighborSampler
+from ltga.errors import InputError
+from ltga.nn.conv import Attention
+from ltga.nn.network import LTGA
+from ltga.train.layerwise import BLOCK, Layerwise, check_layered
+from ltga.train.loop import Task
+
+
+@dataclass(frozen=True)
+class MiniBatch:
+    """How training nodes are taken a few at a time.
+
+    Args:
+        batch_size: training nodes per gradient step; an epoch visits all of them.
+        fanout: incoming edges that every reached node draws, for all layers or one number per layer,
+            the last layer's first; -1 for all.
+        block: nodes computed at a time in evaluation, which is exact.
+
+    >>> MiniBatch(batch_size=256, fanout=10).per_layer(2)
+    (10, 10)
+    """
+
+    batch_size: int = 512
+    fanout: int | tuple[int, ...] = 10
+    block: int = BLOCK
+
+    def __post_init__(self) -> None:
+        if isinstance(self.fanout, list):
+            object.__setattr__(self, "fanout", tuple(self.fanout))
+        for name in ("batch_size", "block"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{name}: expected a whole number from 1, got {value!r}")
+        given = self.fanout if isinstance(self.fanout, tuple) else (self.fanout,)
+        for edges in given:
+            if isinstance(edges, bool) or not isinstance(edges, int) or (edges < 1 and edges != -1):
+                raise InputError(f"fanout: expected whole numbers from 1, or -1 for all neighbours, got {edges!r}")
+
+    def per_layer(self, num_layers: int) -> tuple[int, ...]:
+        """The fan-out of every hop for a network of so many layers."""
+        if not isinstance(self.fanout, tuple):
+            return (self.fanout,) * num_layers
+        if len(self.fanout) != num_layers:
+            raise InputError(f"fanout: has {len(self.fanout)} numbers, but the network has {num_layers} layers")
+        return self.fanout
+
+    def as_settings(self) -> dict[str, Any]:
+        """What a record says about it."""
+        return asdict(self)
+
+
+def as_minibatch(given: MiniBatch | Mapping[str, Any] | None) -> MiniBatch | None:
+    """Mini-batch settings from what ``fit`` takes."""
+    if given is None or isinstance(given, MiniBatch):
+        return given
+    if not isinstance(given, Mapping):
+        raise InputError(f"minibatch: expected a MiniBatch or a mapping, got {type(given).__name__}")
+    known = [field.name for field in fields(MiniBatch)]
+    for key in given:
+        if key not in known:
+            raise InputError(f"minibatch: has no setting {key!r}; it has {', '.join(known)}")
+    return MiniBatch(**given)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedTask(Task):
+    """A task that is trained batch by batch and evaluated layer by layer.
+
+    Attributes:
+        sampler: draws the batches of an epoch around the training nodes.
+        block: nodes computed at a time in evaluation.
+    """
+
+    sampler: NeighborSampler
+    block: int
+
+    @classmethod
+    def of(cls, task: Task, settings: MiniBatch, model: nn.Module, seed: int) -> BatchedTask:
+        """``task``, whose features must be dense, in batches for ``model``."""
+        num_layers = len(check_layered(model).convs)
+        graph = Data(edge_index=task.edge_index, num_nodes=len(task.y))
+        sampler = NeighborSampler(graph, settings.per_layer(num_layers), task.train, settings.batch_size, seed=seed)
+        return cls(**vars(task), sampler=sampler, block=settings.block)
+
+    def steps(self, epoch: int) -> Iterator[Task]:
+        assert isinstance(self.x, Tensor)
+        for sample in self.sampler.epoch(epoch):
+            attributes = None if self.edge_attr is None else self.edge_attr[sample.edges]
+            none = sample.seeds[:0]
+            yield Task(
+                self.x[sample.nodes], sample.edge_index, attributes, self.y[sample.nodes], sample.seeds, none, none
+            )
+
+    def logits(self, model: nn.Module) -> Tensor:
+        return self._passes.logits(model)
+
+    def hidden(self, model: LTGA) -> Tensor:
+        return self._passes.hidden(model)
+
+    def attend(self, model: LTGA) -> list[Attention]:
+        return self._passes.attend(model)
+
+    def attention_weights(self, model: nn.Module) -> list[tuple[Tensor, Tensor]]:
+        return self._passes.attention_weights(model)
+
+    @cached_property
+    def _passes(self) -> Layerwise:
+        assert isinstance(self.x, Tensor)
+        return Layerwise(self.x, self.edge_index, self.edge_attr, self.block)

@@ -1,0 +1,57 @@
+"""Predictions on any graph, the one trained on or another with the same kind of features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from ltga.data import Dataset
+from ltga.data.dataset import check_graph
+from ltga.errors import InputError
+from ltga.nn.baselines import LINKX
+from ltga.train.layerwise import Layerwise
+from ltga.train.record import Record
+
+
+@torch.no_grad()
+def predict_log_probs(model: nn.Module, record: Record, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
+    """Log-probabilities ``[N, C]`` of a trained network on ``data``, checked against what it was trained on."""
+    graph = data.data if isinstance(data, Dataset) else data
+    if not isinstance(graph, Data):
+        raise InputError(f"data: expected a PyG Data or a Dataset, got {type(graph).__name__}")
+    if isinstance(model, LINKX):
+        raise InputError(
+            "data: linkx has a weight for every node it was trained on and cannot predict on another graph; "
+            "its predictions there are run.arrays['log_probs']"
+        )
+    graph = _as_trained(graph, record["model"])
+    x, edge_index, edge_attr = graph.x, graph.edge_index, graph.get("edge_attr")
+    model.eval()
+    if batch_size is not None:
+        return Layerwise(x, edge_index, edge_attr, batch_size).logits(model).log_softmax(-1)
+    logits: Tensor = model(x, edge_index, edge_attr)
+    return logits.log_softmax(-1)
+
+
+def _as_trained(data: Data, described: dict[str, Any]) -> Data:
+    """The graph's features in the form the network knows, or an error that says what differs."""
+    graph = Data(edge_index=data.get("edge_index"))
+    x, edge_attr, width = data.get("x"), data.get("edge_attr"), described["edge_dim"]
+    graph.x = x.to(torch.float32) if isinstance(x, Tensor) else x
+    if edge_attr is not None:
+        graph.edge_attr = edge_attr.to(torch.float32)
+    check_graph(graph, "data", needs=("x", "edge_index"))
+    if graph.x.size(1) != described["in_channels"]:
+        raise InputError(f"data: has {graph.x.size(1)} features, the network was trained on {described['in_channels']}")
+    found = None if edge_attr is None else edge_attr.size(1) if edge_attr.dim() == 2 else 1
+    if found != width:
+        raise InputError(
+            f"data: has {found or 'no'} edge attributes, the network was trained with {width or 'none'}; "
+            f"{'set data.edge_attr' if width else 'delete data.edge_attr'}"
+        )
+    if edge_attr is not None:
+        graph.edge_attr = graph.edge_attr.reshape(len(edge_attr), -1)
+    return graph

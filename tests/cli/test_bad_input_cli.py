@@ -1,0 +1,252 @@
+"""Bad input on the command line: one line that names the culprit, exit code 2, nothing left behind."""
+
+from __future__ import annotations
+
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cli.graphs import QUICK, tiny_graph, write_graph, write_tables
+
+Make = Callable[[Path], list[object]]
+
+
+def given(*arguments: object) -> Make:
+    """A command line that needs no files."""
+    return lambda folder: list(arguments)
+
+
+def graph(**changes: Any) -> Make:
+    """Training on a graph with something wrong in it."""
+    return lambda folder: ["train", write_graph(folder / "graph.npz", **changes)]
+
+
+def own(*options: object) -> Make:
+    """Training on a sound graph with something wrong in the options."""
+    return lambda folder: ["train", write_graph(folder / "graph.npz"), *options]
+
+
+def tables(edges: str | None = None, nodes: str | None = None) -> Make:
+    return lambda folder: ["train", write_tables(folder / "tables", edges, nodes)]
+
+
+def file(name: str, content: bytes, *before: object) -> Make:
+    """A command line whose last argument is a file with this content."""
+
+    def make(folder: Path) -> list[object]:
+        (folder / name).write_bytes(content)
+        return [*before, folder / name]
+
+    return make
+
+
+def config(text: str) -> Make:
+    return file("settings.toml", text.encode(), "train", "--config")
+
+
+def without_nodes(folder: Path) -> list[object]:
+    (write_tables(folder / "tables") / "nodes.csv").unlink()
+    return ["train", folder / "tables"]
+
+
+def truncated(folder: Path) -> list[object]:
+    path = write_graph(folder / "graph.npz")
+    path.write_bytes(path.read_bytes()[:400])
+    return ["train", path]
+
+
+def changed(name: str, at: Any, value: Any) -> dict[str, np.ndarray]:
+    values = tiny_graph()[name].copy()
+    values[at] = value
+    return {name: values}
+
+
+NONE, ALL = np.zeros(24, dtype=bool), np.ones(24, dtype=bool)
+NODES = "id,label,x\na,0,1\nb,1,2\nc,0,3\nd,1,4\n"
+EDGES = "source,target\na,b\n"
+
+ROWS: list[tuple[str, Make, str]] = [
+    # Usage
+    ("unknown command", given("trian"), r"No such command 'trian'.*ltga --help"),
+    ("unknown option", given("train", "--seed", 3), r"--seed\b.*--seeds"),
+    ("an argument too many", given("train", "cora", "texas"), "texas"),
+    ("option without value", given("train", "--method"), "--method"),
+    ("no seeds", given("train", "--seeds", 0), "--seeds.*greater than or equal to 1"),
+    ("negative seeds", given("train", "--seeds", -3), "--seeds.*greater than or equal to 1"),
+    ("seeds in words", given("train", "--seeds", "three"), "--seeds.*valid integer"),
+    # Names
+    ("misspelt dataset", given("train", "coar"), "'coar'; did you mean 'cora'"),
+    ("unknown dataset", given("train", "zzzz"), "'zzzz'; known are cora"),
+    ("empty dataset", given("train", " "), "no dataset is called ' '"),
+    ("misspelt method", given("train", "--method", "gatv2,ltga-heads"), "'ltga-heads'; did you mean 'ltga-head'"),
+    ("unknown method", given("train", "--method", "zzzz"), "'zzzz'; known are gcn"),
+    ("empty method", given("train", "--method", ""), "no method is called ''"),
+    ("unknown knob", given("train", "digits-noise:noise=3"), "'noise'; use k, planted_per_edge"),
+    ("knob out of range", given("train", "digits-noise:k=0"), "k: got 0"),
+    ("knobs of a fixed graph", given("train", "cora:k=3"), "cora is fixed"),
+    # Settings
+    ("misspelt setting", given("train", "--set", "epoch=5"), "--set epoch: .*did you mean 'epochs'"),
+    ("setting without value", given("train", "--set", "epochs"), "--set: expected key=value, got 'epochs'"),
+    ("setting with blank value", given("train", "--set", "epochs="), "--set: expected key=value, got 'epochs='"),
+    ("setting without key", given("train", "--set", "=5"), "--set: expected key=value, got '=5'"),
+    ("setting that contradicts itself", given("train", "--set", "lr=1", "--set", "lr=2"), "--set lr: contradicts"),
+    ("no epochs", given("train", "--set", "epochs=0"), "--set epochs: .*greater than or equal to 1, got '0'"),
+    ("epochs in words", given("train", "--set", "epochs=many"), "--set epochs: .*valid integer.*got 'many'"),
+    ("half an epoch", given("train", "--set", "epochs=1.5"), "--set epochs: .*integer.*'1.5'"),
+    ("dropout of everything", given("train", "--set", "dropout=1"), "--set dropout: .*less than 1"),
+    ("rate not a number", given("train", "--set", "lr=nan"), "--set lr: .*finite number"),
+    ("unknown initialisation", given("train", "--set", "init=random"), "--set init: .*'paper' or 'paired'"),
+    ("residual LINKX", own("--method", "gatv2,linkx", "--set", "residual=true"), "residual: linkx has no residual"),
+    ("convention of a known graph", given("train", "digits-noise", "--convention", "directed"), "convention: "),
+    ("unknown convention", own("--convention", "sideways"), "convention: got 'sideways'; use one of"),
+    ("a rate that diverges", own("--method", "gatv2", "--set", "lr=1e30", "--set", "epochs=9"), "loss is .* at epoch"),
+    # The settings file
+    ("missing settings", given("train", "--config", "nowhere.toml"), r"--config: nowhere\.toml .*No such file"),
+    ("settings in a folder", given("train", "--config", "."), r"--config: \. cannot be read"),
+    ("broken TOML", config("epochs = = 3"), r"settings\.toml is not valid TOML .*line 1"),
+    ("TOML that is no text", file("s.toml", b"\xff\xfe\x00", "train", "--config"), r"s\.toml is not valid TOML"),
+    ("misspelt TOML key", config("metod = 'gcn'"), r"settings\.toml: metod: no such key; did you mean 'method'"),
+    ("TOML key in the wrong place", config("epochs = 3"), r"settings\.toml: epochs: .*below \[protocol\]"),
+    ("misspelt TOML setting", config("[protocol]\nepoch = 3"), r"settings\.toml: epoch: .*did you mean 'epochs'"),
+    ("bad TOML setting", config("[protocol]\nepochs = -1"), r"settings\.toml: epochs: .*got -1"),
+    ("TOML number for a truth", config("[protocol]\nepochs = true"), r"settings\.toml: epochs: .*got True"),
+    ("no seeds in TOML", config("seeds = 0"), r"settings\.toml: seeds: expected at least 1, got 0"),
+    ("TOML seeds in words", config("seeds = 'three'"), r"settings\.toml: seeds: expected int, got 'three'"),
+    ("unknown TOML method", config("method = 'ltga-heads'"), "'ltga-heads'; did you mean 'ltga-head'"),
+    ("TOML methods that are numbers", config("method = [1]"), "no method is called 1"),
+    # Files
+    ("missing graph", given("train", "nowhere.npz"), r"nowhere\.npz: no such file"),
+    ("missing folder", given("train", "./nowhere"), "nowhere: no such file or folder"),
+    ("a pickle", file("graph.pt", b"\x80\x04", "train"), r"graph\.pt: pickled files can run code"),
+    ("another format", file("graph.xlsx", b"PK", "train"), r"graph\.xlsx: not a known format"),
+    ("not a zip", file("graph.npz", b"not a zip", "train"), r"graph\.npz: damaged or not an npz"),
+    ("half a zip", truncated, r"graph\.npz: damaged or not an npz"),
+    ("objects", graph(node_labels=np.array([{}] * 24, dtype=object)), "node_labels.* holds Python objects"),
+    ("no labels", graph(node_labels=None), r"graph\.npz: array 'node_labels' is missing"),
+    ("NaN feature", graph(**changed("node_features", (4, 1), np.nan)), r"feature \[1\] of node 4 is nan"),
+    ("label below -1", graph(**changed("node_labels", 3, -2)), "node 3 has label -2"),
+    ("label without name", graph(class_names=["a", "b"], **changed("node_labels", 3, 9)), "node 3 has label 9"),
+    ("fractional labels", graph(node_labels=np.full(24, 0.5)), "node_labels must hold whole numbers"),
+    ("edge to nowhere", graph(**changed("edges", (5, 1), 99)), r"edge row 6 joins \[5, 99\]"),
+    ("edges of three", graph(edges=np.zeros((4, 3), dtype=int)), r"edges of shape \[E, 2\]"),
+    ("overlapping splits", graph(val_masks=ALL), "node 0 is in train and val"),
+    ("empty training set", graph(train_masks=NONE), "split 0 has no training nodes"),
+    ("empty validation set", graph(val_masks=NONE), "split 0 has no validation nodes"),
+    ("a mask too few", graph(test_masks=None), "found train_masks, val_masks only"),
+    ("one class", graph(node_labels=np.zeros(24, dtype=int)), "at least two"),
+    # Tables
+    ("no node table", without_nodes, r"tables: expected nodes\.csv or nodes\.parquet"),
+    ("wrong edge columns", tables(edges="from,to\na,b\n"), r"edges\.csv: column 'source' is missing; found from, to"),
+    ("wrong node columns", tables(EDGES, "node,label,x\na,0,1\n"), r"nodes\.csv: column 'id' is missing"),
+    ("edge to an unknown id", tables("source,target\na,z\n", NODES), r"edges\.csv: row 1: target 'z' is not an id"),
+    ("feature in words", tables(EDGES, NODES + "e,1,tall\n"), r"nodes\.csv: row 5: x is 'tall'"),
+    ("NaN in a table", tables(EDGES, NODES + "e,1,nan\n"), r"nodes\.csv: row 5: x is 'nan'"),
+    ("an id twice", tables(EDGES, NODES + "a,1,5\n"), r"nodes\.csv: row 5: id 'a' repeats row 1"),
+    ("a short row", tables(EDGES, NODES + "e,1\n"), r"nodes\.csv: row 5: 2 fields"),
+    ("no features", tables(EDGES, "id,label\na,0\nb,1\n"), r"nodes\.csv: no feature columns"),
+    # Where things are and go
+    ("missing data folder", given("train", "cora", "--data", "nowhere"), r"--data.*nowhere"),
+    ("data folder that is a file", file("data.txt", b"", "datasets", "--data"), r"--data.*data\.txt"),
+    ("store below a file", lambda f: own("--out", f / "graph.npz" / "runs")(f), r"--out: cannot write in .*graph\.npz"),
+    ("store that is a file", lambda f: own("--out", f / "graph.npz")(f), r"--out: cannot write in .*graph\.npz"),
+    ("store in /proc", own("--out", "/proc/runs"), "--out: cannot write in /proc/runs"),
+    ("page in no folder", own("--page", "nowhere/page.html"), "--page: cannot write nowhere/page.html"),
+    ("page over a folder", lambda f: own("--page", f)(f), "--page: cannot write"),
+    # Other commands
+    ("doctor without data folder", given("doctor", "--data", "nowhere"), r"--data.*nowhere"),
+    ("reproduce a misspelt method", given("reproduce", "--methods", "gatv3"), "'gatv3'; did you mean 'gat"),
+    ("reproduce a misspelt dataset", given("reproduce", "--datasets", "texs"), "'texs'; did you mean 'texas'"),
+    ("reproduce one seed", given("reproduce", "--seeds", 1), "--seeds.*greater than or equal to 2"),
+    ("reproduce into no folder", given("reproduce", "--out", "nowhere/t.md"), "--out: cannot write nowhere/t.md"),
+    ("reproduce into a file", file("store", b"", "reproduce", "--store"), "--store: cannot write in .*store"),
+    ("an unknown work", given("bench", "--work", "zzzz"), "zzzz"),
+]
+RECORDS: list[tuple[str, Make, str]] = [
+    ("a missing record", given("explain", "nowhere.json"), r"nowhere\.json: no such record"),
+    ("a damaged record", file("run.json", b"{", "explain"), r"run\.json: damaged, or not a record"),
+    ("another JSON file", file("run.json", b"{}", "explain"), r"run\.json: not the record of a run"),
+]
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("make", "culprit"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_bad_input(ltga: Any, tmp_path: Path, make: Make, culprit: str) -> None:
+    arguments = make(tmp_path)
+    if arguments[0] == "train":
+        arguments[1:1] = ["-q", *(("--set", "backend=torch") if "--set" in arguments else QUICK)]
+    before = files_in(tmp_path)
+    refused(ltga(*arguments), culprit)
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize(("make", "culprit"), [row[1:] for row in RECORDS], ids=[row[0] for row in RECORDS])
+def test_bad_records(ltga: Any, tmp_path: Path, make: Make, culprit: str) -> None:
+    pytest.importorskip("ltga.cli.explain")
+    refused(ltga(*make(tmp_path)), culprit)
+
+
+def refused(outcome: Any, culprit: str) -> None:
+    assert outcome.code == 2, outcome
+    assert outcome.out == ""
+    assert len(outcome.err.splitlines()) == 1, outcome.err
+    assert outcome.err.startswith("error: ")
+    assert re.search(culprit, outcome.err), outcome.err
+
+
+def test_there_are_many_rows_and_no_two_alike() -> None:
+    assert len({row[0] for row in ROWS}) == len(ROWS) >= 35
+
+
+def test_debug_shows_the_traceback() -> None:
+    from ltga.cli import main
+    from ltga.errors import LTGAError
+
+    with pytest.raises(LTGAError, match="coar"):
+        main(["train", "coar", "--debug"])
+
+
+def test_html_and_markup_in_names_are_harmless(ltga: Any, tmp_path: Path) -> None:
+    names = ["<script>alert(1)</script>", "[bold]b[/nonsense]"]
+    path = write_graph(tmp_path / "a[bold]b<i>.npz", class_names=names)
+    outcome = ltga("train", path, "--method", "ltga-head", "--seeds", 1, *QUICK)
+    assert outcome.code == 0
+    assert "a[bold]b<i>: 24 nodes" in outcome.err
+    for page in (tmp_path / "runs").glob("*.html"):
+        assert page.name == "a-bold-b-i-ltga-head.html"
+        assert "<script>alert" not in page.read_text()
+
+
+@pytest.mark.parametrize("limit", [100, 6000])
+def test_a_full_disk_leaves_nothing(ltga: Any, tmp_path: Path, limit: int) -> None:
+    """The limit stops the first file of a run, or the record after smaller files were written."""
+    arguments = own("--method", "ltga-edge", "--seeds", 1, "-q", *QUICK)(tmp_path)
+    ltga(*arguments)  # compiled kernels are files too, and must not be what meets the limit
+    shutil.rmtree(tmp_path / "runs")
+    before, usual = files_in(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, usual[1]))
+    try:
+        outcome = ltga(*arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    refused(outcome, r"--out: runs: cannot be written \(File too large\)")
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_results_that_cannot_be_printed() -> None:
+    command = [sys.executable, "-m", "ltga", "methods"]
+    with Path("/dev/full").open("w") as full:
+        outcome = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+    assert outcome.returncode == 2
+    assert outcome.stderr == "error: output: cannot be read or written (No space left on device)\n"

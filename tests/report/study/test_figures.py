@@ -1,0 +1,173 @@
+"""Figures from hand-made values: drawn when their runs exist, told apart without colour, nothing over anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from ltga.analysis.calibration import reliability_bins
+from ltga.nn.methods import METHODS
+from ltga.report.study.draw import draw_edge_q
+from ltga.report.study.figures.index import edge_distribution, overview
+from ltga.report.study.figures.ranks import critical_difference_figure
+from ltga.report.study.figures.style import GREY, LOOKS, PALETTE, look, save, style, svg_text
+from ltga.report.study.sections import make_section
+from ltga.stats import critical_difference_diagram
+from ltga.suite import EXPERIMENTS
+from oracles.records import make_record
+
+HOSTILE = "<b>&$x$"
+
+
+def texts(figure: Figure) -> list[tuple[str, Any]]:
+    """Every visible text with its box in pixels."""
+    with style():
+        FigureCanvasAgg(figure)
+        figure.draw_without_rendering()
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        renderer = canvas.get_renderer()
+        unseen = {label for axis in figure.axes for label in _beyond(axis)}
+        found = [item for item in figure.findobj(Text) if item.get_visible() and item.get_text().strip()]
+        found = [item for item in found if item not in unseen]
+        boxes = [(item.get_text(), item.get_window_extent(renderer)) for item in found]
+    whole = figure.bbox
+    return [(text, box) for text, box in boxes if box.width and whole.overlaps(box)]
+
+
+def _beyond(axes: Any) -> list[Any]:
+    """Labels of ticks outside the view: matplotlib keeps them but does not draw them."""
+    labels = []
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+        labels += [text for t in ticks if not low <= t.get_loc() <= high for text in (t.label1, t.label2)]
+    return labels
+
+
+def covering(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of texts that cover each other."""
+    return [
+        (a, b)
+        for (a, first), (b, second) in combinations(texts(figure), 2)
+        if min(first.x1, second.x1) - max(first.x0, second.x0) > 1
+        and min(first.y1, second.y1) - max(first.y0, second.y0) > 1
+    ]
+
+
+def test_the_check_sees_an_overlap() -> None:
+    figure = Figure()
+    figure.text(0.5, 0.5, "one")
+    figure.text(0.5, 0.5, "two")
+    assert covering(figure) == [("one", "two")]
+
+
+def test_every_method_has_its_own_look_in_safe_colours() -> None:
+    assert set(LOOKS) == set(METHODS)
+    assert len({(one.colour, one.marker, one.dashes) for one in LOOKS.values()}) == len(LOOKS)
+    assert {one.colour for one in LOOKS.values()} <= set(PALETTE)
+    headline = EXPERIMENTS["headline"].methods
+    assert len({look(method).colour for method in headline}) == len(headline)
+    assert look("somebody's").colour == GREY
+
+
+@pytest.mark.parametrize("moved", [1.0, 1.8])
+def test_labels_of_datasets_pinned_at_one_stay_legible(moved: float) -> None:
+    homophily = {"texas": 0.11, "cornell": 0.13, "wisconsin": 0.21, "amazon-ratings": 0.38, "citeseer": 0.74,
+                 "pubmed": 0.80, "cora": 0.81, "gum-syntax (stand-in)": 0.04, "roman-empire": 0.05}  # fmt: skip
+    points = {name: (value, moved if value < 0.06 else 1.0, 0.4 * (moved > 1)) for name, value in homophily.items()}
+    sweeps = {name: [(0.1 * k, 70.0 + k) for k in range(5)] for name in ("λ", "T_w", "κ", "δ")}
+    with style():
+        for figure in (overview(points, sweeps), overview(points, {})):
+            assert not [pair for pair in covering(figure) if set(pair) & set(points)]
+
+
+def test_critical_difference_labels_and_bars() -> None:
+    rng = np.random.default_rng(0)
+    methods = list(EXPERIMENTS["headline"].methods)
+    table = pd.DataFrame(rng.normal(size=(8, 7)) + np.arange(7) / 2, columns=methods)
+    diagram = critical_difference_diagram(table)
+    with style():
+        figure = critical_difference_figure(diagram, 8)
+    assert not covering(figure)
+    shown = " ".join(text for text, _ in texts(figure))
+    assert all(f"{rank:.2f}" in shown for rank in diagram.ranks)
+    thick = [line for line in figure.axes[0].lines if line.get_linewidth() > 3]
+    assert len(thick) == len(diagram.cliques)
+
+
+def test_svg_is_escaped_unique_and_repeatable(tmp_path: Any) -> None:
+    with style():
+        first, second, third = (edge_distribution({HOSTILE: (np.linspace(0.5, 2, 50), 1.2)}) for _ in range(3))
+    assert first.axes[0].title.get_text() == HOSTILE and not first.axes[0].title.get_parse_math()
+    one, two = svg_text(first, "one"), svg_text(second, "two")
+    assert svg_text(third, "one") == one and "<b>" not in one and "<metadata>" not in one
+    ids = {name: set(re.findall(r'\bid="([^"]+)"', text)) for name, text in (("one", one), ("two", two))}
+    assert not ids["one"] & ids["two"]
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', one))
+    assert used and used <= ids["one"]
+    saved = save(first, tmp_path, "one")
+    assert (tmp_path / "one.svg").read_text().endswith(saved) and (tmp_path / "one.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_reliability_bins_against_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    confidence, correct = rng.random(200), rng.random(200) < 0.5
+    expected = []
+    for k in range(10):
+        inside = [i for i in range(200) if k / 10 < confidence[i] <= (k + 1) / 10]
+        if inside:
+            expected.append((np.mean(confidence[inside]), np.mean(correct[inside]), len(inside)))
+    found = reliability_bins(confidence, correct, 10).dropna()[["confidence", "accuracy", "count"]]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "records", "drawn"),
+    [
+        ("q-trajectories", [("texas", "ltga-head", {"q": 1.5})], ["q-trajectories", "q-trajectories-heads"]),
+        ("q-trajectories", [("texas", "ltga-head", {"q": 1.0})], ["q-trajectories"]),
+        ("gradient", [("texas", "ltga-head", {"q": 1.5})], ["gradient"]),
+        ("q-overview", [("texas", "ltga-head", {"q": 1.5})], ["q-overview"]),
+        ("frozen-q-curves", [("texas", "frozen-q1.0", {}), ("texas", "frozen-q2.0", {})], ["frozen-q-curves"]),
+        ("frozen-q-curves", [("texas", "frozen-q1.0", {})], []),
+        ("sweeps", [("gum-syntax", "ltga-head", {"q": 1.5}), ("gum-syntax", "ltga-head", {"q": 1.1, "prior": 1.0})],
+         ["sweeps-gum-syntax"]),
+        ("depth", [("cora", "gat", {}), ("cora", "gat", {"num_layers": 4})], ["depth"]),
+        ("depth", [("cora", "gat", {})], []),
+        ("synthetic", [("csbm:seed=1", "ltga-head", {}), ("csbm:seed=1,snr=2", "ltga-head", {})], ["synthetic"]),
+        ("critical-difference", [(d, m, {}) for d in ("texas", "cora") for m in EXPERIMENTS["headline"].methods],
+         ["critical-difference"]),
+        ("critical-difference", [("texas", m, {}) for m in EXPERIMENTS["headline"].methods], []),
+        ("calibration", [("texas", "gat", {}), ("texas", "ltga-head", {})], ["calibration-scores"]),
+        ("edge-q", [("gum-syntax", "ltga-edge", {"q": 1.5})], []),
+    ],
+)  # fmt: skip
+def test_a_figure_is_drawn_when_its_runs_are_there(
+    study: Callable[..., Any], name: str, records: Any, drawn: list[str]
+) -> None:
+    made = [make_record(dataset, method, 1, **settings) for dataset, method, settings in records]
+    section = make_section(study(made), EXPERIMENTS[name])
+    assert [drawing.name for drawing in section.drawings] == drawn
+    assert bool(section.remarks) == (not drawn)
+    assert not [pair for drawing in section.drawings for pair in covering(drawing.figure)]
+
+
+def test_edge_q_reads_the_arrays_beside_the_record(study: Callable[..., Any]) -> None:
+    record = make_record("gum-syntax", "ltga-edge", 1, q=1.5)
+    found = study([record])
+    np.savez(found.store.folder / f"{record['id']}.npz", layer1_q=np.full((5, 2), 1.25), layer2_q=np.full((5, 2), 1.75))
+    (drawing,) = draw_edge_q(found, EXPERIMENTS["edge-q"])
+    axis = drawing.figure.axes[0]
+    assert {float(line.get_xdata()[0]) for line in axis.lines} == {1.0, 1.25}
+    heights = {round(p.get_x() + p.get_width() / 2, 2): p.get_height() for p in axis.patches if p.get_height() > 1.5}
+    assert list(heights) == [pytest.approx(1.75, abs=0.03)]
