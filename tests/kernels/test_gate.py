@@ -20,17 +20,19 @@ def setup(dtype=torch.float64, nodes=40, edges=300, depth=8, heads=3):
     return graph, (draw(nodes, depth), draw(nodes, depth), draw(heads, depth), draw(heads))
 
 
-def plain(graph, per_target, per_source, weight, bias):
+def plain(graph, per_target, per_source, weight, bias, bound):
     j, i = graph.edge_index
-    return torch.relu(per_target[i] + per_source[j]) @ weight.t() + bias
+    out = torch.relu(per_target[i] + per_source[j]) @ weight.t() + bias
+    return 1 + bound * torch.tanh(out) if bound else out
 
 
+@pytest.mark.parametrize("bound", [0.0, 1.0, 0.3])
 @pytest.mark.parametrize("csr_order", [False, True])
 @pytest.mark.parametrize(("depth", "heads"), [(8, 8), (8, 3), (1, 1), (5, 11)])
-def test_values_and_gradients(depth, heads, csr_order):
+def test_values_and_gradients(depth, heads, csr_order, bound):
     graph, leaves = setup(depth=depth, heads=heads)
     order = graph.perm.long() if csr_order else slice(None)
-    actual, wanted = edge_mlp(*leaves, *graph.structure, csr_order), plain(graph, *leaves)[order]
+    actual, wanted = edge_mlp(*leaves, *graph.structure, csr_order, bound), plain(graph, *leaves, bound)[order]
     assert torch.allclose(actual, wanted, atol=1e-12)
     upstream = torch.randn(wanted.shape, dtype=wanted.dtype)
     gradients = (torch.autograd.grad(value, leaves, upstream) for value in (actual, wanted))
@@ -38,14 +40,23 @@ def test_values_and_gradients(depth, heads, csr_order):
         assert torch.allclose(ours, reference, atol=1e-10)
 
 
-def test_gradcheck():
+@pytest.mark.parametrize("bound", [0.0, 1.5])
+def test_gradcheck(bound):
     graph, leaves = setup(nodes=6, edges=10, depth=3, heads=2)
-    assert torch.autograd.gradcheck(lambda *values: edge_mlp(*values, *graph.structure, True), leaves)
+    assert torch.autograd.gradcheck(lambda *values: edge_mlp(*values, *graph.structure, True, bound), leaves)
+
+
+def test_the_bounded_gate_is_exactly_one_at_the_start_and_saturates():
+    graph, (per_target, per_source, weight, bias) = setup(torch.float32)
+    start = edge_mlp(per_target, per_source, torch.zeros_like(weight), torch.zeros_like(bias), *graph.structure, True, 1.0)
+    assert (start == 1).all()
+    far = edge_mlp(per_target, per_source, torch.zeros_like(weight), bias.detach() * 0 + 1e4, *graph.structure, True, 1.0)
+    assert (far == 2).all()
 
 
 def test_opcheck():
     graph, leaves = setup(nodes=6, edges=10)
-    torch.library.opcheck(torch.ops.ltga.edge_mlp.default, (*leaves, *graph.structure, True))
+    torch.library.opcheck(torch.ops.ltga.edge_mlp.default, (*leaves, *graph.structure, True, 1.0))
 
 
 def test_same_bits_for_any_number_of_threads():
@@ -54,8 +65,8 @@ def test_same_bits_for_any_number_of_threads():
     try:
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            out = edge_mlp(*leaves, *graph.structure, True)
-            results.append((out, *torch.autograd.grad(out.square().sum(), leaves[:3])))
+            out = edge_mlp(*leaves, *graph.structure, True, 1.0)
+            results.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
     finally:
         torch.set_num_threads(threads)
     for other in results[1:]:

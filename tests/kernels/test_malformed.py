@@ -272,23 +272,25 @@ def fuzz_edge_mlp(fuzzer, rounds):
     for number in range(rounds):
         nb = structures(fuzzer)
         floats = [fuzzer.draw(5, 4), fuzzer.draw(5, 4), fuzzer.draw(3, 4), fuzzer.draw(3)]
-        structure, grad = list(nb.structure), fuzzer.draw(nb.num_edges, 3)
-        place = fuzzer.random.randrange(11)
+        structure, grad, out = list(nb.structure), fuzzer.draw(nb.num_edges, 3), fuzzer.draw(nb.num_edges, 3)
+        place = fuzzer.random.randrange(12)
         if place < 4:
             floats[place] = fuzzer.corrupted_floats(floats[place])
         elif place < 10:
             structure[place - 4] = fuzzer.corrupted_integers(structure[place - 4])
-        else:
+        elif place == 10:
             grad = fuzzer.corrupted_floats(grad)
-        csr = number % 2 == 0
+        else:
+            out = fuzzer.corrupted_floats(out)
+        csr, bound = number % 2 == 0, float(number % 3)
         fuzzer.attempt(
             f"edge_mlp {number} changed {place}",
-            lambda a=(*floats, *structure, csr): torch.ops.ltga.edge_mlp(*a),
+            lambda a=(*floats, *structure, csr, bound): torch.ops.ltga.edge_mlp(*a),
             Exception,
         )
         fuzzer.attempt(
             f"edge_mlp_backward {number} changed {place}",
-            lambda a=(grad, *floats[:3], *structure, csr): torch.ops.ltga.edge_mlp_backward(*a),
+            lambda a=(grad, out, *floats[:3], *structure, csr, bound): torch.ops.ltga.edge_mlp_backward(*a),
             Exception,
         )
 

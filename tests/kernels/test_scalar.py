@@ -1,4 +1,4 @@
-"""The kernels' own exp, log1p, exp_q and curvature against mpmath, in double precision."""
+"""The kernels' own exp, tanh, log1p, exp_q and curvature against mpmath, in double precision."""
 
 import mpmath
 import numpy as np
@@ -54,6 +54,15 @@ def test_exp():
     x = x[x > -707.9]
     assert relative(each(scalar.exp, x), [mpmath.exp(float(v)) for v in x]).max() <= 2 * EPS
     assert each(scalar.exp, np.array([-708.5, -1e4, -1e300, -np.inf])).tolist() == [0.0] * 4
+
+
+def test_tanh():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-20, 20, 300), rng.uniform(-1, 1, 300), spread(1e-300, 1, 100, 2), [0.0, 800, -800]])
+    actual = each(scalar.tanh, x)
+    assert max(abs(float(a - mpmath.tanh(float(v)))) for a, v in zip(actual, x)) <= 4 * EPS
+    assert each(scalar.tanh, np.array([0.0, -0.0, np.inf, -np.inf])).tolist() == [0.0, 0.0, 1.0, -1.0]
+    assert np.isnan(each(scalar.tanh, np.array([np.nan]))).all()
 
 
 def test_log1p():

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ltga.kernels import buffers
 from ltga.kernels.checks import check_attention, check_gradients
+from ltga.kernels.dispatch import operator
 from ltga.kernels.neighbourhoods import edge_order
 from ltga.kernels.threads import row_blocks, run_blocks
 
@@ -21,7 +22,7 @@ SCORINGS = {"given": 0, "gatv2": 1, "dot": 2}
 NORMALIZERS = {"softmax": 0, "q_softmax": 1, "entmax": 2}
 
 
-@torch.library.custom_op("ltga::attend", mutates_args=())
+@operator("attend")
 def attend(
     x: Tensor,
     target: Tensor | None,
@@ -86,7 +87,7 @@ def _(  # type: ignore[no-untyped-def]
     return out, x.new_empty(edges), x.new_empty(edges), raw
 
 
-@torch.library.custom_op("ltga::attend_backward", mutates_args=())
+@operator("attend_backward")
 def attend_backward(
     grad_out: Tensor,
     grad_alpha: Tensor | None,
@@ -252,7 +253,7 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
 attend.register_autograd(_backward, setup_context=_setup_context)
 
 
-@torch.library.custom_op("ltga::aggregate", mutates_args=())
+@operator("aggregate")
 def aggregate(weights: Tensor, x: Tensor, ptr: Tensor, col: Tensor) -> Tensor:
     """Weighted sums over incoming edges, ``[T, H, C]``, for weights [E, H] in CSR order; zeros cost nothing."""
     from ltga.kernels import sweeps

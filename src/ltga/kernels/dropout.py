@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
+from ltga.kernels.dispatch import operator
 from ltga.kernels.threads import run_blocks
 
 CHUNK = 1024  # elements that share one row key
@@ -49,7 +50,7 @@ def mix_key(key: tuple[int, ...]) -> int:
     return state - (1 << 64) if state >> 63 else state
 
 
-@torch.library.custom_op("ltga::counter_dropout", mutates_args=())
+@operator("counter_dropout")
 def _counter_dropout(x: Tensor, p: float, key: int) -> Tensor:
     from ltga.kernels.hashing import dropout_chunks
 

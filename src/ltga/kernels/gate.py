@@ -11,11 +11,12 @@ from torch import Tensor
 from ltga.errors import InputError
 from ltga.kernels import buffers
 from ltga.kernels.checks import check_graph
+from ltga.kernels.dispatch import operator
 from ltga.kernels.neighbourhoods import edge_order
 from ltga.kernels.threads import row_blocks, run_blocks
 
 
-@torch.library.custom_op("ltga::edge_mlp", mutates_args=())
+@operator("edge_mlp")
 def edge_mlp(
     per_target: Tensor,
     per_source: Tensor,
@@ -28,8 +29,12 @@ def edge_mlp(
     tcol: Tensor,
     tpos: Tensor,
     csr_order: bool,
+    bound: float = 0.0,
 ) -> Tensor:
     """relu(per_target[i] + per_source[j]) W^T + b, ``[E, H]``, edges as the caller has them or in CSR order.
+
+    With a ``bound`` above 0 the result is 1 + bound * tanh of that: q straight from the gate, with nothing
+    of size [E, H] in between.
 
     Args:
         per_target, per_source: first-layer outputs ``[T, D]`` (bias included) and ``[S, D]``.
@@ -42,7 +47,7 @@ def edge_mlp(
     out = buffers.empty((len(col), weight.size(0)), weight.dtype)
     inputs = (
         ptr.numpy(), col.numpy(), edge_order(perm, csr_order), _numpy(per_target), _numpy(per_source),
-        _numpy(weight.t()), _numpy(bias), out.numpy(),
+        _numpy(weight.t()), _numpy(bias), bound, out.numpy(),
     )  # fmt: skip
     run_blocks(row_blocks(ptr.numpy()), lambda _, first, last: gate_forward(first, last, *inputs))
     return out
@@ -53,9 +58,10 @@ def _(per_target, per_source, weight, bias, ptr, col, *rest):  # type: ignore[no
     return weight.new_empty(col.size(0), weight.size(0))
 
 
-@torch.library.custom_op("ltga::edge_mlp_backward", mutates_args=())
+@operator("edge_mlp_backward")
 def edge_mlp_backward(
     grad: Tensor,
+    out: Tensor,
     per_target: Tensor,
     per_source: Tensor,
     weight: Tensor,
@@ -66,30 +72,35 @@ def edge_mlp_backward(
     tcol: Tensor,
     tpos: Tensor,
     csr_order: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of (per_target, per_source, weight)."""
+    bound: float = 0.0,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of (per_target, per_source, weight, bias); ``out`` is looked at only where there is a bound."""
     from ltga.kernels.gate_rows import gate_sources, gate_targets
 
     _check(per_target, per_source, weight, None, (ptr, col, perm, tptr, tcol, tpos))
-    if tuple(grad.shape) != (len(col), weight.size(0)) or grad.dtype != weight.dtype:
-        raise InputError(f"grad: expected {weight.dtype} {(len(col), weight.size(0))}, got {grad.dtype} {grad.shape}")
+    for name, value in (("grad", grad), ("out", out)):
+        if tuple(value.shape) != (len(col), weight.size(0)) or value.dtype != weight.dtype:
+            shape = (len(col), weight.size(0))
+            raise InputError(f"{name}: expected {weight.dtype} {shape}, got {value.dtype} {tuple(value.shape)}")
     blocks = row_blocks(ptr.numpy())
     grad_hidden = buffers.empty((len(col), weight.size(1)), weight.dtype)
     grad_target, grad_source = torch.empty_like(per_target), torch.empty_like(per_source)
     partial = np.zeros((len(blocks), *weight.shape), _numpy(weight).dtype)
+    partial_bias = np.zeros((len(blocks), weight.size(0)), partial.dtype)
     inputs = (
         ptr.numpy(), col.numpy(), edge_order(perm, csr_order), _numpy(per_target), _numpy(per_source), _numpy(weight),
-        _numpy(grad), grad_hidden.numpy(), grad_target.numpy(), partial,
+        _numpy(grad), _numpy(out), bound, grad_hidden.numpy(), grad_target.numpy(), partial, partial_bias,
     )  # fmt: skip
     run_blocks(blocks, lambda block, first, last: gate_targets(block, first, last, *inputs))
     back = (tptr.numpy(), tpos.numpy(), grad_hidden.numpy(), grad_source.numpy())
     run_blocks(row_blocks(tptr.numpy()), lambda _, first, last: gate_sources(first, last, *back))
-    return grad_target, grad_source, torch.from_numpy(partial.sum(0))
+    return grad_target, grad_source, torch.from_numpy(partial.sum(0)), torch.from_numpy(partial_bias.sum(0))
 
 
 @edge_mlp_backward.register_fake
-def _(grad, per_target, per_source, weight, *rest):  # type: ignore[no-untyped-def]
-    return torch.empty_like(per_target), torch.empty_like(per_source), torch.empty_like(weight)
+def _(grad, out, per_target, per_source, weight, *rest):  # type: ignore[no-untyped-def]
+    bias = weight.new_empty(weight.size(0))
+    return torch.empty_like(per_target), torch.empty_like(per_source), torch.empty_like(weight), bias
 
 
 def _check(
@@ -114,13 +125,13 @@ def _numpy(value: Tensor) -> np.ndarray:
 
 
 def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    per_target, per_source, weight, _, *structure, ctx.csr_order = inputs
-    ctx.save_for_backward(per_target, per_source, weight, *structure)
+    per_target, per_source, weight, _, *structure, ctx.csr_order, ctx.bound = inputs
+    ctx.save_for_backward(output, per_target, per_source, weight, *structure)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple:
-    grads = edge_mlp_backward(grad.contiguous(), *ctx.saved_tensors, ctx.csr_order)
-    return (*grads, grad.sum(0), *[None] * 7)
+    grads = edge_mlp_backward(grad.contiguous(), *ctx.saved_tensors, ctx.csr_order, ctx.bound)
+    return (*grads, *[None] * 8)
 
 
 edge_mlp.register_autograd(_backward, setup_context=_setup_context)

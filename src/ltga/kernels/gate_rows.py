@@ -1,4 +1,4 @@
-"""Compiled passes of the edge gate: relu(a_i + b_j) W^T + b for every edge, and its gradients.
+"""Compiled passes of the edge gate: relu(a_i + b_j) W^T + b for every edge, bounded or not, and its gradients.
 
 Shapes: per_target ``[T, D]``, per_source ``[S, D]``, weight ``[H, D]``, out and its gradient ``[E, H]`` in
 the order that ``order`` leads to from CSR positions.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ltga.kernels.scalar import leaf, reordered
+from ltga.kernels.scalar import leaf, reordered, tanh
 from ltga.kernels.vectors import gather_sum, scatter_add
 
 
@@ -20,21 +20,26 @@ def hidden_layer(i, j, per_target, per_source, hidden):  # type: ignore[no-untyp
 
 
 @reordered()
-def gate_forward(first, last, ptr, col, order, per_target, per_source, turned, bias, out):  # type: ignore[no-untyped-def]
-    """``turned`` is the weight [D, H]."""
+def gate_forward(first, last, ptr, col, order, per_target, per_source, turned, bias, bound, out):  # type: ignore[no-untyped-def]
+    """``turned`` is the weight [D, H]; with a bound above 0 the result is 1 + bound * tanh of the perceptron."""
     depth, heads = turned.shape
     hidden, every = np.empty(depth, out.dtype), np.arange(depth)
     for i in range(first, last):
         for k in range(ptr[i], ptr[i + 1]):
             hidden_layer(i, col[k], per_target, per_source, hidden)
-            gather_sum(out, np.int64(order[k]) * heads, bias, 0, turned, heads, 0, every, hidden, 0, depth, heads)
+            e = np.int64(order[k])
+            gather_sum(out, e * heads, bias, 0, turned, heads, 0, every, hidden, 0, depth, heads)
+            if bound > 0:
+                for h in range(heads):
+                    out[e, h] = 1.0 + bound * tanh(np.float64(out[e, h]))
 
 
 @reordered()
 def gate_targets(  # type: ignore[no-untyped-def]
-    block, first, last, ptr, col, order, per_target, per_source, weight, grad, grad_hidden, grad_target, grad_weight
-):
-    """Sweep over destinations: gradient of the hidden layer [E, D] (CSR order), of per_target and of the weight."""
+    block, first, last, ptr, col, order, per_target, per_source, weight, grad, out, bound,
+    grad_hidden, grad_target, grad_weight, grad_bias,
+):  # fmt: skip
+    """Sweep over destinations: gradient of the hidden layer [E, D] (CSR order), of per_target, weight and bias."""
     heads, depth = weight.shape
     hidden, row = np.empty(depth, grad.dtype), np.empty(heads, grad.dtype)
     every, nothing = np.arange(heads), np.zeros(depth, grad.dtype)
@@ -44,8 +49,16 @@ def gate_targets(  # type: ignore[no-untyped-def]
             grad_target[i, d] = 0.0
         for k in range(ptr[i], ptr[i + 1]):
             hidden_layer(i, col[k], per_target, per_source, hidden)
+            e = order[k]
+            if bound > 0:
+                for h in range(heads):
+                    t = (np.float64(out[e, h]) - 1.0) / bound
+                    row[h] = grad[e, h] * (bound * (1.0 - t * t))
+            else:
+                for h in range(heads):
+                    row[h] = grad[e, h]
             for h in range(heads):
-                row[h] = grad[order[k], h]
+                grad_bias[block, h] += row[h]
             scatter_add(grad_weight, depth, own, row, 0, heads, hidden, 0, depth)
             gather_sum(grad_hidden, k * depth, nothing, 0, weight, depth, 0, every, row, 0, heads, depth)
             for d in range(depth):

@@ -13,9 +13,10 @@ from torch.nn import functional as F
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
+from ltga.kernels.dispatch import operator
 from ltga.kernels.threads import run_blocks
 
-TILE = 64  # columns of the weights handled at once, so that a core's own cache holds them for all features
+TILE = 32  # columns of the weights handled at once, so that a core's own cache holds them for all features
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class SparseFeatures:
         return dense
 
 
-@torch.library.custom_op("ltga::project_sparse", mutates_args=())
+@operator("project_sparse")
 def project_sparse(values: Tensor, ptr: Tensor, col: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Sparse features times a dense matrix: x W^T + b, [N, O], for W [O, F]."""
     from ltga.kernels.sparse_rows import multiply_rows
@@ -69,7 +70,7 @@ def project_sparse(values: Tensor, ptr: Tensor, col: Tensor, weight: Tensor, bia
     start = (bias if bias is not None else weight.new_zeros(weight.size(0))).detach().contiguous().numpy()
     matrix = weight.detach().contiguous().numpy()
     inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), matrix, start, out.numpy())
-    parts = max(1, torch.get_num_threads() * TILE // max(out.size(1), 1))
+    parts = max(1, 2 * torch.get_num_threads() * TILE // max(out.size(1), TILE))
     _run_tiles(out.size(1), len(out), parts, lambda *job: multiply_rows(*job, *inputs))
     return out
 
@@ -79,23 +80,25 @@ def _(values, ptr, col, weight, bias):  # type: ignore[no-untyped-def]
     return weight.new_empty(ptr.size(0) - 1, weight.size(0))
 
 
-@torch.library.custom_op("ltga::project_sparse_backward", mutates_args=())
-def project_sparse_backward(grad: Tensor, values: Tensor, ptr: Tensor, col: Tensor, features: int) -> Tensor:
-    """Gradient of the weights, [O, F]."""
+@operator("project_sparse_backward")
+def project_sparse_backward(
+    grad: Tensor, values: Tensor, ptr: Tensor, col: Tensor, features: int
+) -> tuple[Tensor, Tensor]:
+    """Gradients of the weights [O, F] and of the bias [O], which comes along for next to nothing."""
     from ltga.kernels.sparse_rows import weight_gradient
 
     _check(values, ptr, col, features)
     if grad.dim() != 2 or grad.dtype != values.dtype or len(grad) != len(ptr) - 1:
         raise InputError("grad: expected [N, O] of the features' type")
-    out = buffers.empty((grad.size(1), features), grad.dtype)
-    inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), grad.contiguous().numpy(), out.numpy())
+    out, bias = buffers.empty((grad.size(1), features), grad.dtype), grad.new_empty(grad.size(1))
+    inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), grad.contiguous().numpy(), out.numpy(), bias.numpy())
     _run_tiles(out.size(0), len(grad), 1, lambda first, last, *tile: weight_gradient(*tile, *inputs))
-    return out
+    return out, bias
 
 
 @project_sparse_backward.register_fake
 def _(grad, values, ptr, col, features):  # type: ignore[no-untyped-def]
-    return grad.new_empty(grad.size(1), features)
+    return grad.new_empty(grad.size(1), features), grad.new_empty(grad.size(1))
 
 
 def _run_tiles(columns: int, rows: int, parts: int, task: Callable[[int, int, int, int], None]) -> None:
@@ -125,8 +128,10 @@ def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 def _backward(ctx: Any, grad: Tensor) -> tuple:
     _, _, _, need_weight, need_bias = ctx.needs_input_grad
-    weight_grad = project_sparse_backward(grad, *ctx.saved_tensors, ctx.features) if need_weight else None
-    return None, None, None, weight_grad, grad.sum(0) if need_bias else None
+    if not need_weight:
+        return None, None, None, None, grad.sum(0) if need_bias else None
+    weight_grad, bias_grad = project_sparse_backward(grad, *ctx.saved_tensors, ctx.features)
+    return None, None, None, weight_grad, bias_grad if need_bias else None
 
 
 project_sparse.register_autograd(_backward, setup_context=_setup_context)

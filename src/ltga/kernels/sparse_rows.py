@@ -23,13 +23,16 @@ def multiply_rows(first, last, tile, channels, ptr, col, values, weight, start, 
 
 
 @reordered()
-def weight_gradient(tile, channels, ptr, col, values, grad, out):  # type: ignore[no-untyped-def]
-    """Rows tile..tile+channels of out [O, F]: the sum over n of grad[n] times the sparse row n."""
-    table = np.zeros((out.shape[1], channels), grad.dtype)
+def weight_gradient(tile, channels, ptr, col, values, grad, out, bias):  # type: ignore[no-untyped-def]
+    """Rows tile..tile+channels of out [O, F], the sum over n of grad[n] times the sparse row n, and of bias [O]."""
+    table, total = np.zeros((out.shape[1], channels), grad.dtype), np.zeros(channels, grad.dtype)
     for n in range(len(ptr) - 1):
         at = n * grad.shape[1] + tile
         scatter_add(table, channels, col, values, ptr[n], ptr[n + 1], grad, at, channels)
+        for c in range(channels):
+            total[c] += grad[n, tile + c]
     transpose_rows(0, channels, table, out[tile : tile + channels])
+    bias[tile : tile + channels] = total
 
 
 @reordered()

@@ -38,6 +38,27 @@ def longest_row(first, last, ptr):  # type: ignore[no-untyped-def]
     return longest
 
 
+@compiled()
+def cut_rows(ptr, count, row_work):  # type: ignore[no-untyped-def]
+    """Bounds of at most ``count`` blocks of rows with about equal work (edges, and ``row_work`` for the row itself)."""
+    rows = len(ptr) - 1
+    total = ptr[rows] + row_work * rows
+    bounds, used = np.zeros(count + 1, np.int64), 1
+    for block in range(1, count):
+        low, high, wanted = bounds[used - 1], rows, block * total // count
+        while low < high:  # the first row with that much work before it
+            middle = (low + high) // 2
+            if ptr[middle] + row_work * middle < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        if low > bounds[used - 1]:
+            bounds[used] = low
+            used += 1
+    bounds[used] = rows
+    return bounds[: used + 1]
+
+
 @reordered()
 def forward_rows(  # type: ignore[no-untyped-def]
     first, last, ptr, col, perm, q_order, x, target, att, edge_attr, edge_weight, given, scale, shift, q, keep, bias,

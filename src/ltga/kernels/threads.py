@@ -8,7 +8,6 @@ a fork), a small pool of Python threads takes over. Both are safe from several P
 
 from __future__ import annotations
 
-import bisect
 import ctypes
 import itertools
 import os
@@ -24,6 +23,7 @@ import torch
 WORK_PER_BLOCK = 1024  # edges
 ROW_WORK = 2  # a row costs about as much as two edges
 MAX_BLOCKS = 64
+EVEN = 8
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -63,31 +63,14 @@ def _open_team() -> Callable[..., None] | None:
     return None
 
 
-class _Work:
-    """Work before each row, as a sequence that computes only what is looked at."""
-
-    def __init__(self, ptr: np.ndarray) -> None:
-        self._ptr = ptr
-
-    def __getitem__(self, row: int) -> int:
-        return int(self._ptr[row]) + ROW_WORK * row
-
-    def __len__(self) -> int:
-        return len(self._ptr)
-
-
 def row_blocks(ptr: np.ndarray) -> list[tuple[int, int]]:
     """Cut rows into blocks of about equal work, depending on the graph alone and not on the threads."""
-    rows = len(ptr) - 1
-    total = int(ptr[-1]) + ROW_WORK * rows
-    count = min(max(total // WORK_PER_BLOCK, 1), MAX_BLOCKS)
-    bounds = [0]
-    for block in range(1, count):
-        cut = bisect.bisect_left(_Work(ptr), block * total // count, lo=bounds[-1], hi=rows)
-        if cut > bounds[-1]:
-            bounds.append(cut)
-    bounds.append(rows)
-    return list(itertools.pairwise(bounds))
+    from ltga.kernels.sweeps import cut_rows
+
+    count = min((int(ptr[-1]) + ROW_WORK * (len(ptr) - 1)) // WORK_PER_BLOCK, MAX_BLOCKS)
+    count -= count % EVEN if count > EVEN else 0  # so that 2, 4 or 8 threads end together
+    bounds = cut_rows(ptr, max(count, 1), ROW_WORK)
+    return list(itertools.pairwise(bounds.tolist()))
 
 
 def run_blocks(blocks: Sequence[tuple[int, ...]], task: Callable[..., None]) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ltga.kernels import Neighbourhoods, edge_mlp
+from ltga.nn.index import bounded
 
 if TYPE_CHECKING:
     from ltga.nn.conv import LTGAConv
@@ -40,13 +41,16 @@ class FusedGate:
         bias = None if linear.bias is None else weight @ linear.bias.view(shape).mean(0)  # type: ignore[operator]
         return self.conv.multiply(x, average, bias)
 
-    def edge_outputs(self, per_target: Tensor, per_source: Tensor, last: nn.Linear, csr_order: bool) -> Tensor:
+    def edge_outputs(
+        self, per_target: Tensor, per_source: Tensor, last: nn.Linear, csr_order: bool, bound: float
+    ) -> Tensor:
         if watched(last):
             j, i = self.graph.edge_index[:, self.graph.perm.long()] if csr_order else self.graph.edge_index
-            return last(torch.relu(per_target.index_select(0, i) + per_source.index_select(0, j)))  # type: ignore[no-any-return]
+            out = last(torch.relu(per_target.index_select(0, i) + per_source.index_select(0, j)))
+            return bounded(out, bound) if bound > 0 else out
         wide = torch.promote_types(self.source.dtype, torch.float32)
         parts = (per_target, per_source, last.weight, last.bias)
-        return edge_mlp(*(part.to(wide) for part in parts), *self.graph.structure, csr_order)  # type: ignore[no-any-return]
+        return edge_mlp(*(part.to(wide) for part in parts), *self.graph.structure, csr_order, bound)  # type: ignore[no-any-return]
 
 
 def watched(module: nn.Module) -> bool:

@@ -25,8 +25,10 @@ class Shortcuts(Protocol):
     def node_terms(self, attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
         """Weights ``[K, C]`` times the endpoints' embeddings averaged over heads: ``[T, K]``, ``[S, K]``."""
 
-    def edge_outputs(self, per_target: Tensor, per_source: Tensor, last: nn.Linear, csr_order: bool) -> Tensor:
-        """``last(relu(per_target[i] + per_source[j]))`` for every edge, ``[E, H]``."""
+    def edge_outputs(
+        self, per_target: Tensor, per_source: Tensor, last: nn.Linear, csr_order: bool, bound: float
+    ) -> Tensor:
+        """``last(relu(per_target[i] + per_source[j]))`` for every edge, ``[E, H]``; :func:`bounded` if bound > 0."""
 
 
 class EntropicIndex(nn.Module):
@@ -141,6 +143,7 @@ class EdgeMLP(nn.Module):
         edge_index: Tensor,
         shortcuts: Shortcuts | None = None,
         csr_order: bool = False,
+        bound: float = 0.0,
     ) -> Tensor:
         if source.size(2) != self.channels or self.out.out_features != source.size(1):
             raise InputError(
@@ -150,11 +153,12 @@ class EdgeMLP(nn.Module):
         attending, neighbour = self.hidden.weight.split(self.channels, dim=1)
         if shortcuts is not None:
             per_target, per_source = shortcuts.node_terms(attending, neighbour)  # [T, width], [S, width]
-            return shortcuts.edge_outputs(per_target + self.hidden.bias, per_source, self.out, csr_order)
+            return shortcuts.edge_outputs(per_target + self.hidden.bias, per_source, self.out, csr_order, bound)
         per_target = target.mean(1) @ attending.t() + self.hidden.bias
         per_source = source.mean(1) @ neighbour.t()
         hidden = per_target.index_select(0, edge_index[1]) + per_source.index_select(0, edge_index[0])
-        return self.out(torch.relu(hidden))
+        out: Tensor = self.out(torch.relu(hidden))
+        return bounded(out, bound) if bound > 0 else out
 
 
 class EdgeIndex(EntropicIndex):
@@ -176,7 +180,7 @@ class EdgeIndex(EntropicIndex):
         self.gate.reset_parameters()
 
     def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
-        q = bounded(self.gate(source, target, edge_index, shortcuts, self.csr_order), self.delta)
+        q = self.gate(source, target, edge_index, shortcuts, self.csr_order, self.delta)
         if self.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
             self._seen = [*self._seen[-63:], q]
             if q.requires_grad:
