@@ -117,8 +117,8 @@ def attend_backward(
     need_q: bool,
     need_shift: bool,
     q_in_csr_order: bool = False,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of (x, target, att, edge_attr, edge_weight, scale, shift or given, q); empty if not needed."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of (x, target, att, edge_attr, edge_weight, scale, shift or given, q, bias); empty if not needed."""
     from ltga.kernels import sweeps
 
     optional = {
@@ -150,6 +150,7 @@ def attend_backward(
     if need_q and len(q) != 1:
         grad_q = buffers.empty((edges, heads), x.dtype).numpy()
     grad_shift = zeros(edges, heads, needed=need_shift)
+    grad_bias = zeros(count, *grad_out.shape[1:], needed=True)
     csr = (ptr.numpy(), col.numpy(), perm.numpy())
     features_of = (
         _numpy(x, 3, x),
@@ -164,7 +165,7 @@ def attend_backward(
         scoring, normalizer, _scalar(slope, x), _scalar(dot_scale, x),
         raw.numpy(), logits.numpy(), weights.numpy(), upstream, _numpy(grad_alpha, 2, x),
         grad_score.numpy(), grad_target.numpy(), grad_att, grad_q, grad_scale, grad_shift, grad_edge_attr,
-        grad_edge_weight,
+        grad_edge_weight, grad_bias,
     )  # fmt: skip
     run_blocks(blocks, lambda block, first, last: sweeps.backward_targets(block, first, last, *sweep))
     grad_x = buffers.empty(tuple(x.shape), x.dtype) if need_x else x.new_empty(0, 0, 0)
@@ -191,6 +192,7 @@ def attend_backward(
         summed(grad_scale, scale),
         torch.from_numpy(grad_shift),
         summed(grad_q, q).to(q.dtype),
+        torch.from_numpy(grad_bias.sum(0)),
     )
 
 
@@ -212,6 +214,7 @@ def _(  # type: ignore[no-untyped-def]
         torch.empty_like(scale) if scale is not None else x.new_empty(0, 0),
         x.new_empty(edges, heads) if need_shift else x.new_empty(0, 0),
         torch.empty_like(q) if need_q else q.new_empty(0, 0),
+        grad_out.new_empty(grad_out.shape[1:]),
     )
 
 
@@ -231,7 +234,7 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
     if grad_out is None:
         shape = (len(saved[8]) - 1, 1 if ctx.average else x.size(1), x.size(2))
         grad_out = x.new_zeros(shape)
-    gx, g_target, g_att, g_edge_attr, g_edge_weight, g_scale, g_shift, g_q = attend_backward(
+    gx, g_target, g_att, g_edge_attr, g_edge_weight, g_scale, g_shift, g_q, g_bias = attend_backward(
         grad_out.contiguous(), None if grad_alpha is None else grad_alpha.contiguous(), *saved,
         ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale,
         needs[0], needs[3], needs[8] and ctx.normalizer != NORMALIZERS["softmax"], needs[5] or needs[7], ctx.q_order,
@@ -245,7 +248,7 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
         if_needed(4, g_edge_weight), if_needed(5, g_shift), if_needed(6, g_scale),
         if_needed(7, g_shift.clone() if needs[5] else g_shift),
         if_needed(8, g_q) if ctx.normalizer != NORMALIZERS["softmax"] else None,
-        None, grad_out.sum(0) if needs[10] else None,
+        None, if_needed(10, g_bias),
     ]  # fmt: skip
     return (*grads, *[None] * 12)
 

@@ -163,9 +163,9 @@ def aggregate_rows(first, last, ptr, col, perm, x, keep, bias, weights, share, o
 def backward_targets(  # type: ignore[no-untyped-def]
     block, first, last, ptr, col, perm, q_order, x, target, att, edge_attr, edge_weight, scale, q, keep,
     scoring, kind, slope, dot_scale, raw, logits, weights, grad_out, grad_alpha,
-    grad_score, grad_target, grad_att, grad_q, grad_scale, grad_shift, grad_edge_attr, grad_edge_weight,
+    grad_score, grad_target, grad_att, grad_q, grad_scale, grad_shift, grad_edge_attr, grad_edge_weight, grad_bias,
 ):  # fmt: skip
-    """Sweep over destinations: gradients of scores, index, attention vector and target side."""
+    """Sweep over destinations: gradients of scores, index, attention vector, target side and bias."""
     heads, channels = x.shape[1], x.shape[2]
     width, up_width = heads * channels, grad_out.shape[1] * channels
     zero, one = x.dtype.type(0), x.dtype.type(1)
@@ -178,6 +178,9 @@ def backward_targets(  # type: ignore[no-untyped-def]
     share = x.dtype.type(1.0 / heads if grad_out.shape[1] < heads else 1.0)
     for i in range(first, last):
         start, end = ptr[i], ptr[i + 1]
+        for h in range(grad_out.shape[1]):
+            for c in range(channels):
+                grad_bias[block, h, c] += grad_out[i, h, c]
         for k in range(start, end):
             j = np.int64(col[k])
             next_row = np.int64(col[min(k + AHEAD, ptr[last] - 1)]) * width
