@@ -158,14 +158,14 @@ def test_a_figure_is_drawn_when_its_runs_are_there(
     made = [make_record(dataset, method, 1, **settings) for dataset, method, settings in records]
     section = make_section(study(made), EXPERIMENTS[name])
     assert [drawing.name for drawing in section.drawings] == drawn
-    assert bool(section.remarks) == (not drawn)
+    assert bool(section.remarks) == (not drawn or name == "depth")  # the rest of depth needs models
     assert not [pair for drawing in section.drawings for pair in covering(drawing.figure)]
 
 
 def test_edge_q_reads_the_arrays_beside_the_record(study: Callable[..., Any]) -> None:
     record = make_record("gum-syntax", "ltga-edge", 1, q=1.5)
     found = study([record])
-    np.savez(found.store.folder / f"{record['id']}.npz", layer1_q=np.full((5, 2), 1.25), layer2_q=np.full((5, 2), 1.75))
+    np.savez(found.folder / f"{record['id']}.npz", layer1_q=np.full((5, 2), 1.25), layer2_q=np.full((5, 2), 1.75))
     (drawing,) = draw_edge_q(found, EXPERIMENTS["edge-q"])
     axis = drawing.figure.axes[0]
     assert {float(line.get_xdata()[0]) for line in axis.lines} == {1.0, 1.25}

@@ -249,18 +249,6 @@ def draw_sweeps(study: Study, experiment: Experiment) -> list[Drawing]:
     return drawings
 
 
-def draw_depth(study: Study, experiment: Experiment) -> list[Drawing]:
-    """Accuracy by number of layers."""
-    found = study.runs(experiment)
-    panels: dict[str, dict[str, list[Sample]]] = {}
-    for spec in found:
-        same = [s for s in found if (s.dataset, s.method, s.protocol) == (spec.dataset, spec.method, spec.protocol)]
-        if spec == same[0]:
-            sample = _sample(found, same, spec.protocol.num_layers)
-            panels.setdefault(dataset_title(spec.dataset), {}).setdefault(spec.method, []).append(sample)
-    return _curves(experiment, panels, "layers", "Accuracy by depth, mean and standard error over seeds.")
-
-
 def draw_synthetic(study: Study, experiment: Experiment) -> list[Drawing]:
     """Accuracy against the signal of the synthetic graphs, a panel per degree."""
     found = study.runs(experiment)

@@ -13,6 +13,8 @@ from matplotlib.lines import Line2D
 from ltga.report.study.figures.style import BLUE, GREY, RED, look, panels, shannon_line
 from ltga.report.study.runs import label
 
+ACCURACY = "accuracy (%)"
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -118,11 +120,14 @@ def sweeps(found: Sequence[Sweep], dataset: str) -> Figure:
     return figure
 
 
-def curves_by_method(found: Mapping[str, Mapping[str, Sequence[Sample]]], xlabel: str, log: bool = False) -> Figure:
-    """A panel per group, a line per method: accuracy against depth, or against the signal of a synthetic graph.
+def curves_by_method(
+    found: Mapping[str, Mapping[str, Sequence[Sample]]], xlabel: str, log: bool = False, ylabel: str = ACCURACY
+) -> Figure:
+    """A panel per group, a line per method: accuracy (or another measure) against depth or signal.
 
     Args:
         found: title of the panel -> method -> samples.
+        log: whether the horizontal axis is logarithmic.
     """
     figure, axes = panels(len(found), width=3.2, height=2.6)
     methods = list(dict.fromkeys(method for group in found.values() for method in group))
@@ -136,8 +141,9 @@ def curves_by_method(found: Mapping[str, Mapping[str, Sequence[Sample]]], xlabel
         axis.minorticks_off()
         axis.set_title(title)
         axis.set_xlabel(xlabel)
-        _room(axis)
-    axes[0].set_ylabel("accuracy (%)")
+        if ylabel == ACCURACY:
+            _room(axis)
+    axes[0].set_ylabel(ylabel)
     handles = [Line2D([], [], **look(method).line(label=label(method))) for method in methods]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(methods), 2 * len(found), 4))
     return figure
