@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
+
 from ltga.analysis.results import Frames
 from ltga.report.study.accuracy import PAIRED
 from ltga.report.study.runs import Study, Value, behind
@@ -29,16 +31,19 @@ def analysed(study: Study, name: str, read: Read) -> Value:
 
 
 def pick(frames: Frames, table: str, column: str, where: Where) -> float:
-    """The mean of a column over the rows that have these values; NaN if there are none.
+    """The mean of a column over the rows that have these values, NaN aside; NaN if there are none.
 
     >>> import pandas as pd
     >>> pick({"a": pd.DataFrame({"layer": [1, 2], "x": [3.0, 4.0]})}, "a", "x", {"layer": 2})
     4.0
     """
     frame = frames[table]
+    chosen = np.ones(len(frame), dtype=bool)
     for name, wanted in where.items():
-        frame = frame[frame[name] == wanted]
-    return float(frame[column].mean()) if len(frame) else math.nan
+        chosen &= frame[name].to_numpy() == wanted
+    values = frame[column].to_numpy(dtype=float)[chosen]
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if len(values) else math.nan
 
 
 class Analysed:

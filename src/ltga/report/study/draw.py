@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
@@ -48,6 +49,11 @@ def _by_dataset(found: dict[RunSpec, Record], method: str) -> dict[str, list[Rec
 def dataset_title(name: str) -> str:
     """A dataset's name, with a mark if it is a stand-in."""
     return f"{name} (stand-in)" if name in STAND_INS else name
+
+
+def drawing_name(experiment: Experiment, dataset: str) -> str:
+    """The stem of the files of an experiment's figure of one dataset, whatever characters its name has."""
+    return f"{experiment.name}-{re.sub(r'[^A-Za-z0-9.-]+', '-', dataset)}"
 
 
 def draw_trajectories(study: Study, experiment: Experiment) -> list[Drawing]:
@@ -245,7 +251,7 @@ def draw_sweeps(study: Study, experiment: Experiment) -> list[Drawing]:
             with style():
                 figure = by_accuracy.sweeps(lines, dataset_title(dataset))
             caption = f"Accuracy and mean q of LTGA-Head on {dataset_title(dataset)}, one setting changed at a time."
-            drawings.append(Drawing(f"{experiment.name}-{dataset}", caption, figure))
+            drawings.append(Drawing(drawing_name(experiment, dataset), caption, figure))
     return drawings
 
 

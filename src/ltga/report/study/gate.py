@@ -7,7 +7,7 @@ import pandas as pd
 from ltga.analysis.gate import COVARIATES
 from ltga.analysis.results import Frames
 from ltga.report.study.analysed import Analysed, Read, pick
-from ltga.report.study.draw import Drawing, dataset_title
+from ltga.report.study.draw import Drawing, dataset_title, drawing_name
 from ltga.report.study.figures.gate import COVARIATE_NAMES, GateLayer, gate_figure
 from ltga.report.study.figures.style import style
 from ltga.report.study.measures import DATASET, dataset_cell
@@ -121,7 +121,7 @@ def draw_gate(study: Study, experiment: Experiment) -> list[Drawing]:
             "of as many edges each (seeds thin, their mean bold), with Spearman's ρ; permutation importances and R² of "
             "a linear probe, mean and s.d. over seeds. q is averaged over heads."
         )
-        drawings.append(Drawing(f"{experiment.name}-{dataset}", caption, figure))
+        drawings.append(Drawing(drawing_name(experiment, dataset), caption, figure))
     return drawings
 
 

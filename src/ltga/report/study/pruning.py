@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ltga.analysis.results import Frames
 from ltga.report.study.analysed import Analysed, Read, Where, pick
-from ltga.report.study.draw import Drawing, dataset_title
+from ltga.report.study.draw import Drawing, dataset_title, drawing_name
 from ltga.report.study.figures.pruning import Between, pruning_figure
 from ltga.report.study.figures.style import style
 from ltga.report.study.measures import DATASET, dataset_cell
@@ -208,7 +208,7 @@ def draw_pruning(study: Study, experiment: Experiment) -> list[Drawing]:
         base = _percent(runs, places[0], planted_ratio(places[0].rows, *_BASE_RATE))
         with style():
             figure = pruning_figure(accuracy, agreement, planted if base else {}, base[0] if base else None)
-        drawings.append(Drawing(f"{experiment.name}-{dataset}", _caption(dataset, bool(base)), figure))
+        drawings.append(Drawing(drawing_name(experiment, dataset), _caption(dataset, bool(base)), figure))
     return drawings
 
 
