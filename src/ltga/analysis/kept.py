@@ -2,8 +2,8 @@
 
     <folder>/<id>.<analysis>.json   one result of one run
 
-A kept result counts only if it is whole, of the current version of its analysis and of this very record; anything
-else is as good as absent.
+A kept result counts only if it is whole, of the current version of its analysis and of a run that ended as this one;
+anything else is as good as absent.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from ltga.analysis.results import ANALYSES, WORDS, Frames
+from ltga.suite.archive import rounded
 from ltga.train.record import Record, plain
 from ltga.train.storage import write_atomic
 
@@ -42,12 +43,12 @@ class Kept:
             whole = isinstance(kept, dict) and kept.get("digest") == _digest(kept.get("tables"))
         except (OSError, ValueError, RecursionError):
             return None
-        return _decode(kept, name) if whole and kept.get("record") == _digest(record) else None
+        return _decode(kept, name) if whole and kept.get("outcome") == _outcome(record) else None
 
     def write(self, record: Record, name: str, frames: Frames) -> None:
         """Keep a result; an ``OSError`` if that cannot be."""
         body = _encode(frames, name)
-        kept = {"run": record["id"], "analysis": name, "record": _digest(record), "digest": _digest(body["tables"])}
+        kept = {"run": record["id"], "analysis": name, "outcome": _outcome(record), "digest": _digest(body["tables"])}
         text = json.dumps({**kept, **body}, allow_nan=False) + "\n"
         self.folder.mkdir(parents=True, exist_ok=True)
         write_atomic(self._path(record, name), lambda stream: stream.write(text.encode()))
@@ -98,6 +99,11 @@ def _decode(body: Any, name: str) -> Frames | None:
 def _sound(values: Any, column: str) -> bool:
     wanted = (str,) if column in WORDS else (int, float, type(None))
     return isinstance(values, list) and all(isinstance(value, wanted) for value in values)
+
+
+def _outcome(record: Record) -> str:
+    """What tells two executions of one run apart, but not a record from its rounded copy in an archive."""
+    return _digest(rounded([record["id"], record.get("best_epoch"), record.get("metrics")]))
 
 
 def _digest(value: Any) -> str:

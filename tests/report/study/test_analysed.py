@@ -31,7 +31,7 @@ from ltga.report.study.runs import label
 from ltga.report.study.sections import PARTS
 from ltga.report.study.tables import Cell
 from ltga.suite import EXPERIMENTS, Experiment, Store, run_suite
-from ltga.suite.archive import write_archive
+from ltga.suite.archive import rounded, write_archive
 from ltga.suite.experiment import grid, sweep, union
 from ltga.train import Protocol
 from ltga.train.fit import Run, load_run
@@ -231,7 +231,7 @@ DAMAGE = {
     "not-an-object": lambda text: "[1]",
     "a-digit-changed": lambda text: text.replace("0.", "1.", 1) if "0." in text else text[:-3],
     "another-version": lambda text: text.replace('"version": 1', '"version": 0'),
-    "another-record": lambda text: text.replace('"record": "', '"record": "0'),
+    "another-outcome": lambda text: text.replace('"outcome": "', '"outcome": "0'),
     "a-column-lost": lambda text: text.replace('"dirichlet_energy"', '"something"'),
     "not-a-number": lambda text: json.dumps({**json.loads(text), "tables": float("nan")}),
     "deep": lambda text: "[" * 100_000,
@@ -266,6 +266,14 @@ def test_a_result_with_another_shape_does_not_count(store: Path) -> None:
             assert study.analysis({**broken, "id": f"{values}"}, name) is None
     for junk in (None, 3, {name: 3}, {name: {"version": 1}}, {name: {"version": 1, "tables": []}}):
         assert study.analysis({**record, "analyses": junk, "id": repr(junk)}, name) is None
+
+
+def test_a_result_outlives_rounding_of_its_record_but_not_another_outcome(store: Path) -> None:
+    record = next(Store(store).records())
+    kept, (name,) = Kept(folder_of(store)), [p.name.split(".")[1] for p in folder_of(store).glob(f"{record['id']}.*")]
+    assert kept.read(rounded(record), name) is not None
+    record["metrics"]["test"]["accuracy"] += 0.01
+    assert kept.read(record, name) is None
 
 
 def test_results_that_cannot_be_kept_are_shown_all_the_same(store: Path, tmp_path: Path) -> None:

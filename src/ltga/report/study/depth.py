@@ -77,7 +77,7 @@ def draw_depth(study: Study, experiment: Experiment) -> list[Drawing]:
                 _add(tested, dataset_title(dataset), method, Sample(depth, values))
                 for measure, name in MEASURES.items():
                     values = runs.values(at, last_hidden(measure))
-                    _add(smooth, f"{dataset_title(dataset)}: {name}", method, Sample(depth, values))
+                    _add(smooth, f"{dataset_title(dataset)}\n{name}", method, Sample(depth, values))
     drawings = []
     with style():
         if tested := _with_curves(tested):

@@ -56,6 +56,8 @@ def gate_figure(layers: Mapping[int, GateLayer]) -> Figure:
         axis.axhline(1.0, color=GREY, linestyle="--", linewidth=0.9, zorder=0)
     for axis in grid[:, 0]:
         axis.set_ylabel("mean q of an edge")
+    for axis in grid[:, 1:3].ravel():
+        axis.tick_params(labelleft=False)
     names = {covariate: layer.importance for covariate, layer in layers.items()}
     _bars(grid[0, 3], {n: {COVARIATE_NAMES[c]: v for c, v in found.items()} for n, found in names.items()})
     grid[0, 3].set_title("permutation importance", pad=17)

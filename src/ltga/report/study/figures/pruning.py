@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ltga.report.study.figures.accuracy import room
 from ltga.report.study.figures.style import GREY, look
 from ltga.report.study.runs import label
 
@@ -41,10 +42,11 @@ def pruning_figure(
         base_rate: the precision of pruning blindly.
     """
     count = 3 if planted else 2
-    figure = Figure(figsize=(1.4 + 2.9 * count, 3.1), layout="constrained")
+    figure = Figure(figsize=(2.4 + 2.4 * count, 3.2), layout="constrained")
     axes = figure.subplots(1, count)
     _rows(axes[0], accuracy, lambda method, values: [(values, True)])
     axes[0].set(title="(a) accuracy", xlabel="test accuracy (%)")
+    room(axes[0], across=True)
     _rows(axes[1], agreement, lambda method, pair: [(pair.filled, True), (pair.hollow, False)])
     axes[1].set(title="(b) label agreement", xlabel="edges within a class (%)")
     marks = [_mark("pruned (b), precision (c)" if planted else "pruned", True),
@@ -52,6 +54,7 @@ def pruning_figure(
     if planted:
         _rows(axes[2], planted, lambda method, pair: [(pair.filled, True), (pair.hollow, False)])
         axes[2].set(title="(c) planted edges", xlabel="precision, recall (%)", xlim=(-3, 103))
+        axes[2].set_yticklabels([])  # the same as in (b)
         if base_rate is not None:
             axes[2].axvline(base_rate, color=GREY, linestyle="--", linewidth=0.9, zorder=0)
             marks.append(Line2D([], [], color=GREY, linestyle="--", label="base rate (c)"))
