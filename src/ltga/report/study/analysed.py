@@ -10,7 +10,7 @@ import numpy as np
 from ltga.analysis.results import Frames
 from ltga.report.study.accuracy import PAIRED
 from ltga.report.study.runs import Study, Value, behind
-from ltga.report.study.tables import Cell, Unit, mean_cell, text_cell
+from ltga.report.study.tables import Cell, Unit, mean_cell
 from ltga.suite import EXPERIMENTS, Experiment, RunSpec
 from ltga.suite.spec import STAND_INS
 
@@ -92,7 +92,7 @@ class Analysed:
         if runs or not done:
             return mean_cell(runs, len(specs), unit, printed, stand_in)
         known = any(self.study.analysis(self._found[spec], self.name) is not None for spec in done)
-        return text_cell(UNDEFINED if known else NOT_ANALYSED, stand_in)
+        return Cell(UNDEFINED if known else NOT_ANALYSED, reference=printed, stand_in=stand_in)
 
 
 def lacking(study: Study, experiment: Experiment, name: str) -> str:

@@ -34,7 +34,7 @@ COUNTERFACTUALS: Mapping[str, tuple[str, str]] = {
 _HEADS = {"one": "a head", "all": "every head"}
 _SIDES = ("pruned", "kept")
 _PRECISION, _RECALL, _BASE_RATE = ("both", "pruned"), ("both", "planted"), ("planted", "edges")
-_TWO, _COUNT = Unit(1, 2, spread=True), Unit(1, 0)
+_TWO, _COUNT, _FINE = Unit(1, 2, spread=True), Unit(1, 0), Unit(100, 2, spread=True)
 _METHOD = Column("method", numeric=False)
 _PLACE = (DATASET, _METHOD, Column("layer"), Column("pruned by", numeric=False), Column("share pruned (%)"))
 
@@ -169,9 +169,9 @@ def edges_table(study: Study, experiment: Experiment) -> Table:
 def planted_table(study: Study, experiment: Experiment) -> Table:
     """Pruning as a detector of planted edges."""
     runs = Analysed(study, experiment, NAME)
-    parts = (("pruned", "edges"), _PRECISION, _BASE_RATE, _RECALL)
+    parts = {("pruned", "edges"): PERCENT, _PRECISION: _FINE, _BASE_RATE: PERCENT, _RECALL: PERCENT}
     rows = [
-        (*place.cells, *(runs.cell(place.runs, planted_ratio(place.rows, *part), PERCENT) for part in parts))
+        (*place.cells, *(runs.cell(place.runs, planted_ratio(place.rows, *p), unit) for p, unit in parts.items()))
         for place in _places(experiment)
         if place.dataset.partition(":")[0] == "digits-noise"
     ]

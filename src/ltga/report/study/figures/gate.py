@@ -89,7 +89,7 @@ def _binned(axis: Axes, seeds: Sequence[pd.DataFrame], layer: int) -> None:
 def _correlations(axis: Axes, spearman: Mapping[int, Sequence[float]]) -> None:
     """Above the panel, where no curve can be, the mean correlation of each layer."""
     for place, (number, values) in enumerate(spearman.items()):
-        text = f"ρ = {np.mean(values):+.2f}".replace("-", "−") if values else "ρ n/a"
+        text = f"ρ = {round(float(np.mean(values)), 2) + 0.0:+.2f}".replace("-", "−") if values else "ρ n/a"
         x = (place + 0.5) / len(spearman)
         axis.text(x, 1.02, text, transform=axis.transAxes, ha="center", va="bottom", fontsize=8, color=_colour(number))
 
