@@ -125,13 +125,11 @@ def test_pruned_edges_against_a_loop(store: Path, layer: int, head: str, words: 
     assert at(edges, "share pruned (%)", **row).number == share == at(planted, "share pruned (%)", **row).number
     for side, chosen in (("pruned", lambda run: run["pruned"]), ("kept", lambda run: ~run["pruned"])):
         wanted = mean(100 * np.nanmean(run["same"][chosen(run)]) for run in runs)
-        assert at(edges, f"label agreement: {side} (%)", **row).number == wanted
-        assert at(edges, f"target degree: {side}", **row).number == mean(
-            run["degree"][chosen(run)].mean() for run in runs
-        )
+        assert at(edges, f"same label: {side} (%)", **row).number == wanted
+        assert at(edges, f"degree: {side}", **row).number == mean(run["degree"][chosen(run)].mean() for run in runs)
     heads = TINY["heads"] if head == "one" else 1
     labelled = mean((~np.isnan(run["same"][run["pruned"]])).sum() / heads for run in runs)
-    assert at(edges, "pruned edges with labels", **row).number == labelled
+    assert at(edges, "labelled pruned edges", **row).number == labelled
     assert at(planted, "precision (%)", **row).number == mean(
         100 * run["planted"][run["pruned"]].mean() for run in runs
     )
@@ -143,9 +141,9 @@ def test_counterfactuals_start_from_the_records(store: Path) -> None:
     study = Study(store)
     table = counterfactual_table(study, PRUNING)
     accuracies = [r["metrics"]["test"]["accuracy"] for s, r in study.runs(PRUNING).items() if s.method == "ltga-head"]
-    learned = at(table, "accuracy: learned (%)", dataset=NOISE, method="LTGA-Head")
+    learned = at(table, "learned (%)", dataset=NOISE, method="LTGA-Head")
     assert learned.number == pytest.approx(100 * np.mean(accuracies)) and len(learned.runs) == len(SEEDS)
-    assert at(table, "label agreement: pruned (%)", dataset=NOISE, method="LTGA-Head").text in ("n/a", "0.0±0.0")
+    assert at(table, "same label: pruned (%)", dataset=NOISE, method="LTGA-Head").text in ("n/a", "0.0±0.0")
 
 
 def test_gate_against_scipy(store: Path) -> None:

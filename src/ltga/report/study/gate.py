@@ -44,15 +44,16 @@ def probe_table(study: Study, experiment: Experiment) -> Table:
             )
             rows.append((dataset_cell(dataset), number_cell(str(layer), layer), *cells))
     columns = (
-        DATASET, Column("layer"), Column("mean q"), Column("s.d. of q over edges"),
-        Column("s.d. of q over edges, one head"), Column("R², paper's four"), Column("R², all six"),
-        Column("R², paper's four, one head"), Column("R², all six, one head"),
+        DATASET, Column("layer"), Column("mean q"), Column("s.d. of q"),
+        Column("s.d. of q, one head"), Column("R², paper's four"), Column("R², all six"),
+        Column("R², four, one head"), Column("R², six, one head"),
     )  # fmt: skip
     note = (
-        "LTGA-Edge, self-loops aside, mean ± sample s.d. over seeds. R² of a linear probe on neighbourhoods it was not "
-        "fitted on, so it can be negative: with the paper's four covariates (degrees, cosines of features and of "
-        "embeddings), and with logit magnitude and score gap besides. q and covariates are averaged over heads, except "
-        "under “one head”: every head by itself, then the mean. n/a: q does not vary over edges."
+        "LTGA-Edge, self-loops aside, mean ± sample s.d. over seeds; s.d. of q: over edges. R² of a linear probe on "
+        "neighbourhoods it was not fitted on, so it can be negative: with the paper's four covariates (degrees, "
+        "cosines of features and of embeddings), and with logit magnitude and score gap besides. q and covariates are "
+        "averaged over heads, except under “one head”: every head by itself, then the mean. n/a: q does not vary over "
+        "edges."
     )
     return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=runs.reference)
 

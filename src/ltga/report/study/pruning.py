@@ -121,15 +121,18 @@ def counterfactual_table(study: Study, experiment: Experiment) -> Table:
         DATASET,
         _METHOD,
         Column("exact zeros (%)"),
-        *(Column(f"accuracy: {name} (%)", note=meaning) for name, meaning in COUNTERFACTUALS.values()),
-        *(Column(f"label agreement: {side} (%)") for side in _SIDES),
+        *(Column(f"{name} (%)", note=f"test accuracy: {meaning}") for name, meaning in COUNTERFACTUALS.values()),
+        *(
+            Column(f"same label: {side} (%)", note="edges that every head prunes, against the others")
+            for side in _SIDES
+        ),
     )
     note = (
-        "Weights untouched, changed at inference; test accuracy, mean ± sample s.d. over seeds. Zeros: of all weights, "
-        "self-loops included. Random pruning (5 draws) takes as many edges per neighbourhood and head as the model "
-        "does and is to be compared with softmax on the kept edges: the two differ only in which edges are gone. "
-        "Label agreement: edges that every head prunes against all others, training labels only, mean over layers; "
-        "n/a where no such edge has two labels."
+        "From “learned” to “q ≥ 1”: test accuracy of the trained model, weights untouched, changed at inference; mean "
+        "± sample s.d. over seeds. Zeros: of all weights, self-loops included. Random pruning (5 draws) takes as many "
+        "edges per neighbourhood and head as the model does and is to be compared with softmax on the kept edges: the "
+        "two differ only in which edges are gone. Same label: edges that every head prunes against all others, "
+        "training labels only, mean over layers; n/a where no such edge has two labels."
     )
     return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=runs.reference)
 
@@ -138,13 +141,13 @@ def edges_table(study: Study, experiment: Experiment) -> Table:
     """Labels, features and degrees of pruned against kept edges, by layer, per head and unanimously."""
     runs = Analysed(study, experiment, NAME)
     kinds = {
-        "agreement pruned": ("label agreement: pruned (%)", "pruned", "label_agreement", PERCENT),
-        "agreement kept": ("label agreement: kept (%)", "kept", "label_agreement", PERCENT),
-        "labelled": ("pruned edges with labels", "pruned_edges", "label_agreement", _COUNT),
-        "cosine pruned": ("feature cosine: pruned", "pruned", "feature_cosine", _TWO),
-        "cosine kept": ("feature cosine: kept", "kept", "feature_cosine", _TWO),
-        "degree pruned": ("target degree: pruned", "pruned", "target_degree", _TWO),
-        "degree kept": ("target degree: kept", "kept", "target_degree", _TWO),
+        "agreement pruned": ("same label: pruned (%)", "pruned", "label_agreement", PERCENT),
+        "agreement kept": ("same label: kept (%)", "kept", "label_agreement", PERCENT),
+        "labelled": ("labelled pruned edges", "pruned_edges", "label_agreement", _COUNT),
+        "cosine pruned": ("cosine: pruned", "pruned", "feature_cosine", _TWO),
+        "cosine kept": ("cosine: kept", "kept", "feature_cosine", _TWO),
+        "degree pruned": ("degree: pruned", "pruned", "target_degree", _TWO),
+        "degree kept": ("degree: kept", "kept", "target_degree", _TWO),
     }
     rows = []
     for place in _places(experiment):
@@ -158,8 +161,9 @@ def edges_table(study: Study, experiment: Experiment) -> Table:
         rows.append((*place.cells, *cells))
     note = (
         "Self-loops aside; mean ± sample s.d. over seeds. “A head”: all pairs of edge and head pooled, numbers of "
-        "edges per head. Label agreement: share of edges within one class among those whose ends are both training "
-        "nodes; the number of such pruned edges stands beside. A seed that prunes nothing has no mean and is left out."
+        "edges per head. Same label: share of edges within one class among those whose ends are both training nodes; "
+        "the number of such pruned edges stands beside. Cosine: of the ends' input features; degree: of the attending "
+        "node. A seed that prunes nothing has no mean and is left out."
     )
     columns = (*_PLACE, *(Column(head) for head, *_ in kinds.values()))
     name, title = f"{experiment.name}-edges", "Pruned against kept edges"
