@@ -28,6 +28,9 @@ Experiments = Annotated[
     list[str] | None, typer.Argument(help="Names of experiments (default: all); see `ltga suite status`.")
 ]
 StoreFolder = Annotated[Path, typer.Option("--store", help="Where finished runs are kept.")]
+Analyses = Annotated[
+    Path | None, typer.Option(help="Where results of analyses are kept (default: analyses in the store).")
+]
 Some = Annotated[str | None, typer.Option(help="Only these, comma-separated.")]
 
 
@@ -111,16 +114,22 @@ def report(
     experiments: Experiments = None,
     store: StoreFolder = Path("runs"),
     out: Annotated[Path, typer.Option("--out", help="Folder to write the report to.")] = Path("report"),
+    analyses: Analyses = None,
     data: Data = None,
 ) -> None:
     """Tables, figures and a page from the runs in the store, beside what the paper prints.
+
+    The store may also be an archive that `ltga suite export` wrote. Analyses of trained models are made once and kept.
 
     Example: ltga suite report headline frozen-q --store runs --out report
     """
     from ltga.report.study import write_report
     from ltga.suite import find_experiments
 
-    written = write_report(find_experiments(experiments or ()), store, out, data)
+    with messages().status("reading the store") as said:
+        written = write_report(
+            find_experiments(experiments or ()), store, out, data, analyses=analyses, watch=said.update
+        )
     print(f"{written.page}: {written.tables} tables and {written.figures} figures from {written.runs} runs")
 
 
@@ -128,11 +137,13 @@ def report(
 def export(
     out: Annotated[Path, typer.Argument(help="The archive to write, for example results/records.jsonl.gz.")],
     store: StoreFolder = Path("runs"),
+    analyses: Analyses = None,
 ) -> None:
-    """Pack the records of a store into one small file, without arrays and models.
+    """Pack the records of a store into one small file, with what analyses found but without arrays and models.
 
     Example: ltga suite export results/records.jsonl.gz --store runs
     """
+    from ltga.analysis.kept import Kept, folder_of, with_results
     from ltga.cli.output import check_output
     from ltga.errors import InputError
     from ltga.suite import Store
@@ -141,7 +152,7 @@ def export(
     check_output(out, "OUT")
     if not store.is_dir():
         raise InputError(f"--store: there is no folder {store}; give the one that `ltga suite run` fills")
-    count = write_archive(out, Store(store).records())
+    count = write_archive(out, with_results(Store(store).records(), Kept(analyses or folder_of(store))))
     print(f"{out}: {count} records, {out.stat().st_size / 1e6:.1f} MB")
 
 

@@ -26,7 +26,7 @@ LARGEST = 1 << 30  # bytes when unpacked; an archive of the whole study has a fe
 
 def write_archive(path: str | Path, records: Iterable[Record]) -> int:
     """Write the records to ``path``; returns how many. The same records give the same bytes."""
-    lines = {record["id"]: json.dumps(_rounded(record), separators=(",", ":"), allow_nan=False) for record in records}
+    lines = {record["id"]: json.dumps(rounded(record), separators=(",", ":"), allow_nan=False) for record in records}
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", filename="", mtime=0) as stream:
         for run in sorted(lines):
@@ -60,16 +60,16 @@ def stored_records(place: str | Path) -> list[Record]:
     return list(Store(place).records() if Path(place).is_dir() else read_archive(place))
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """``value`` with shorter numbers.
 
-    >>> _rounded({"a": [0.123456789, 12345678.9, 3, None]})
+    >>> rounded({"a": [0.123456789, 12345678.9, 3, None]})
     {'a': [0.123457, 12345700.0, 3, None]}
     """
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_rounded(item) for item in value]
+        return [rounded(item) for item in value]
     if isinstance(value, float) and math.isfinite(value):
         return float(f"{value:.{DIGITS}g}")
     return value

@@ -11,9 +11,10 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from ltga.report.study.accuracy import accuracy_table
+from ltga.report.study.depth import depth_table
 from ltga.report.study.measures import calibration_table, q_analysis_table
 from ltga.report.study.sections import PARTS, make_section
-from ltga.report.study.settings import depth_table, sweep_table, synthetic_table
+from ltga.report.study.settings import sweep_table, synthetic_table
 from ltga.report.study.statistics import datasets_table, primary_table, ranks_table, seeds_table
 from ltga.report.study.tables import Cell, Table
 from ltga.suite import EXPERIMENTS
@@ -215,8 +216,8 @@ def test_depth_and_synthetic(study: Callable[..., Any]) -> None:
     records.append(make_record("csbm:degree=20,seed=3,snr=0.25", "ltga-head", 3, test=0.61))
     found = study(records)
     depth = depth_table(found, EXPERIMENTS["depth"])
-    assert at(depth, "8 layers", dataset="cora", method="GCN").difference == pytest.approx(40 - 44.5)
-    assert at(depth, "4 layers", dataset="cora", method="GCN").missing
+    assert at(depth, "8 layers: accuracy (%)", dataset="cora", method="GCN").difference == pytest.approx(40 - 44.5)
+    assert at(depth, "4 layers: accuracy (%)", dataset="cora", method="GCN").missing
     table = synthetic_table(found, EXPERIMENTS["synthetic"])
     assert at(table, "signal 0.25", degree="20", method="LTGA-Head").text == "61.0"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
@@ -48,6 +49,11 @@ def _by_dataset(found: dict[RunSpec, Record], method: str) -> dict[str, list[Rec
 def dataset_title(name: str) -> str:
     """A dataset's name, with a mark if it is a stand-in."""
     return f"{name} (stand-in)" if name in STAND_INS else name
+
+
+def drawing_name(experiment: Experiment, dataset: str) -> str:
+    """The stem of the files of an experiment's figure of one dataset, whatever characters its name has."""
+    return f"{experiment.name}-{re.sub(r'[^A-Za-z0-9.-]+', '-', dataset)}"
 
 
 def draw_trajectories(study: Study, experiment: Experiment) -> list[Drawing]:
@@ -245,20 +251,8 @@ def draw_sweeps(study: Study, experiment: Experiment) -> list[Drawing]:
             with style():
                 figure = by_accuracy.sweeps(lines, dataset_title(dataset))
             caption = f"Accuracy and mean q of LTGA-Head on {dataset_title(dataset)}, one setting changed at a time."
-            drawings.append(Drawing(f"{experiment.name}-{dataset}", caption, figure))
+            drawings.append(Drawing(drawing_name(experiment, dataset), caption, figure))
     return drawings
-
-
-def draw_depth(study: Study, experiment: Experiment) -> list[Drawing]:
-    """Accuracy by number of layers."""
-    found = study.runs(experiment)
-    panels: dict[str, dict[str, list[Sample]]] = {}
-    for spec in found:
-        same = [s for s in found if (s.dataset, s.method, s.protocol) == (spec.dataset, spec.method, spec.protocol)]
-        if spec == same[0]:
-            sample = _sample(found, same, spec.protocol.num_layers)
-            panels.setdefault(dataset_title(spec.dataset), {}).setdefault(spec.method, []).append(sample)
-    return _curves(experiment, panels, "layers", "Accuracy by depth, mean and standard error over seeds.")
 
 
 def draw_synthetic(study: Study, experiment: Experiment) -> list[Drawing]:

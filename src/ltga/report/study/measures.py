@@ -1,4 +1,4 @@
-"""Tables of what was measured besides accuracy: learned q, exact zeros, concentration, calibration."""
+"""Tables of what was measured besides accuracy: learned q, exact zeros, calibration."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from ltga.suite.spec import STAND_INS
 zeros = attention("zero_fraction")
 neighbours = attention("effective_neighbors")
 SPREAD = Unit(1, 3, spread=True)
-_DATASET = Column("dataset", numeric=False)
+DATASET = Column("dataset", numeric=False)
 
 
 def granularity_q_table(study: Study, experiment: Experiment) -> Table:
     """Per dataset and granularity the mean q and the share of attention that is exactly zero."""
-    columns = [_DATASET]
+    columns = [DATASET]
     for method in experiment.methods:
         columns += [Column(f"{label(method)} q"), Column(f"{label(method)} zeros (%)")]
     rows = []
     for dataset in experiment.datasets:
-        cells = [_name(dataset)]
+        cells = [dataset_cell(dataset)]
         for method in experiment.methods:
             q, share = GRANULARITY_Q.get((method, dataset), (None, None))
-            cells.append(_measure(study, experiment, dataset, method, learned_q, TWO, q))
-            cells.append(_measure(study, experiment, dataset, method, zeros, PLAIN_PERCENT, share))
+            cells.append(measure(study, experiment, dataset, method, learned_q, TWO, q))
+            cells.append(measure(study, experiment, dataset, method, zeros, PLAIN_PERCENT, share))
         rows.append(tuple(cells))
     note = (
         "Mean over seeds, heads and layers (for LTGA-Edge over edges too, where the paper gives none) of the model "
@@ -57,19 +57,19 @@ def q_analysis_table(study: Study, experiment: Experiment) -> Table:
     for dataset in experiment.datasets:
         printed: tuple[str | None, ...] = Q_ANALYSIS.get(dataset, (None,) * 5)
         known = homophily(dataset)
-        q = _measure(study, experiment, dataset, method, learned_q, THREE, printed[1])
+        q = measure(study, experiment, dataset, method, learned_q, THREE, printed[1])
         homophilous = number_cell("–" if known is None else f"{known:.2f}", known, reference=printed[0])
         rows.append(
             (
-                _name(dataset),
+                dataset_cell(dataset),
                 homophilous,
                 q,
                 _deviation(q, printed[2]),
-                _measure(study, experiment, dataset, method, zeros, THREE, printed[3]),
-                _measure(study, experiment, dataset, method, neighbours, TWO, printed[4]),
+                measure(study, experiment, dataset, method, zeros, THREE, printed[3]),
+                measure(study, experiment, dataset, method, neighbours, TWO, printed[4]),
             )
         )
-    columns = (_DATASET, *map(Column, ("homophily", "mean q", "s.d. of q", "exact zeros", "effective neighbours")))
+    columns = (DATASET, *map(Column, ("homophily", "mean q", "s.d. of q", "exact zeros", "effective neighbours")))
     note = (
         "LTGA-Head; means over seeds, layers and heads; s.d. of the mean q over seeds. The paper's homophily of "
         "Cornell is that of the mislabelled copy of the dataset; its accuracies are on the corrected one."
@@ -85,21 +85,6 @@ def _deviation(q: Cell, printed: str | None) -> Cell:
     return with_reference(replace(q, text=f"{spread:.3f}", number=spread), printed)
 
 
-def concentration_table(study: Study, experiment: Experiment) -> Table:
-    """How concentrated the first layer's attention is."""
-    kinds = (("top weight", attention("top1", 0), THREE), ("entropy", attention("entropy", 0), THREE),
-             ("effective neighbours", attention("effective_neighbors", 0), TWO),
-             ("exact zeros (%)", attention("zero_fraction", 0), PLAIN_PERCENT))  # fmt: skip
-    rows = []
-    for dataset in experiment.datasets:
-        for method in experiment.methods:
-            cells = (_measure(study, experiment, dataset, method, value, unit) for _, value, unit in kinds)
-            rows.append((_name(dataset), text_cell(label(method)), *cells))
-    columns = (_DATASET, Column("method", numeric=False), *(Column(name) for name, _, _ in kinds))
-    note = "First layer, means over nodes, heads and seeds; the paper shows the same as Lorenz curves, without a table."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note)
-
-
 def calibration_table(study: Study, experiment: Experiment) -> Table:
     """ECE, NLL and Brier score on the test nodes; lower is better."""
     kinds = (("ECE", metric("ece")), ("NLL", metric("nll")), ("Brier", metric("brier")))
@@ -107,17 +92,17 @@ def calibration_table(study: Study, experiment: Experiment) -> Table:
     for dataset in experiment.datasets:
         group = []
         for method in experiment.methods:
-            cells = (_measure(study, experiment, dataset, method, value, SPREAD) for _, value in kinds)
-            group.append((_name(dataset), text_cell(label(method)), *cells))
+            cells = (measure(study, experiment, dataset, method, value, SPREAD) for _, value in kinds)
+            group.append((dataset_cell(dataset), text_cell(label(method)), *cells))
         for column in range(2, 2 + len(kinds)):
             group = mark_best(group, column, lowest=True)
         rows += group
-    columns = (_DATASET, Column("method", numeric=False), *(Column(name) for name, _ in kinds))
+    columns = (DATASET, Column("method", numeric=False), *(Column(name) for name, _ in kinds))
     note = "Test nodes, mean ± sample s.d. over seeds, lower is better; bold: the better one on that dataset."
     return Table(experiment.name, experiment.title, columns, tuple(rows), note)
 
 
-def _measure(
+def measure(
     study: Study,
     experiment: Experiment,
     dataset: str,
@@ -126,10 +111,12 @@ def _measure(
     unit: Unit,
     reference: str | None = None,
 ) -> Cell:
+    """The mean of a value over the runs of a method on a dataset."""
     specs = [spec for spec in experiment.runs if (spec.dataset, spec.method) == (dataset, method)]
     found = behind(study.runs(experiment), specs, value)
     return mean_cell(found, len(specs), unit, reference, STAND_INS.get(dataset))
 
 
-def _name(dataset: str) -> Cell:
+def dataset_cell(dataset: str) -> Cell:
+    """A dataset's name at the head of a row."""
     return text_cell(dataset, STAND_INS.get(dataset))

@@ -1,4 +1,4 @@
-"""What the paper prints outside its accuracy tables, transcribed: learned q, sweeps, depth."""
+"""What the paper prints outside its accuracy tables, transcribed: learned q, sweeps, depth, pruning, gate, Gini."""
 
 from __future__ import annotations
 
@@ -120,4 +120,55 @@ DEPTH: Mapping[tuple[str, str, int], tuple[str, ...]] = {
     (dataset, method, depth): tuple(cells[3 * k : 3 * k + 3])
     for dataset, method, *cells in map(str.split, _DEPTH.strip().splitlines())
     for k, depth in enumerate((2, 4, 8))
+}
+
+# Table tab:pruning: sparsity; accuracy learned, with all edges, after random pruning; label agreement pruned and kept.
+_PRUNING = """
+amazon-ratings ltga-edge 2.6  42.7±0.8 41.7±0.6 42.7±0.8 n/a     51.0±0.3
+amazon-ratings ltga-head 1.0  42.5±0.6 41.8±0.5 42.5±0.6 n/a     51.0±0.3
+roman-empire   ltga-edge 41.7 72.3±0.8 64.4±0.5 59.8±0.6 2.4±2.7 43.7±0.2
+roman-empire   ltga-head 42.4 72.4±0.8 65.4±0.7 59.4±0.8 5.2±9.0 43.6±0.1
+"""
+PRUNING: Mapping[tuple[str, str], tuple[str, ...]] = {
+    (dataset, method): tuple(cells) for dataset, method, *cells in map(str.split, _PRUNING.strip().splitlines())
+}
+
+# Section sec:pruning_results, Roman-Empire, LTGA-Head, edges that every head prunes, by layer; the text gives ranges
+# over the layers where it does not say which layer has which number.
+PRUNED_BY_ALL: Mapping[tuple[str, str, int], Mapping[str, str]] = {
+    ("roman-empire", "ltga-head", layer): {
+        "agreement pruned": agreement,
+        "agreement kept": "43.5–43.6",
+        "labelled": labelled,
+        "cosine pruned": "0.17–0.23",
+        "cosine kept": "0.41",
+        "degree pruned": "5.6–5.7",
+        "degree kept": "4.2",
+        "share": "0.1–0.3",
+    }
+    for layer, agreement, labelled in ((1, "9.3", "27"), (2, "1.0", "78"))
+}
+
+# Section sec:gate_results: R2 of the probe on the paper's four covariates by layer, then what it says of single ones.
+GATE_R2: Mapping[tuple[str, int], str] = {
+    ("amazon-ratings", 2): "0.41",
+    ("roman-empire", 1): "0.16",
+    ("roman-empire", 2): "0.06",
+}
+GATE_SPEARMAN: Mapping[tuple[str, int, str], str] = {
+    ("amazon-ratings", 2, "embedding_cosine"): "−0.62",
+    ("roman-empire", 2, "source_degree"): "−0.16",
+}
+GATE_IMPORTANCE: Mapping[tuple[str, int, str], str] = {("amazon-ratings", 2, "embedding_cosine"): "0.81"}
+
+# Appendix app:attn_concentration, from the text: Gini of the first layer's attention.
+_LTGA = ("ltga-global", "ltga-layer", "ltga-head", "ltga-edge")
+GINI: Mapping[tuple[str, str], str] = {
+    **{("cora", method): "0.34–0.40" for method in ("gat", "gatv2", *_LTGA)},
+    **{("cornell", method): "≈0.40" for method in _LTGA[:3]},
+    ("cornell", "gat"): "0.44",
+    ("cornell", "gatv2"): "0.50",
+    ("cornell", "ltga-edge"): "0.34",
+    **{("wisconsin", method): "0.47" for method in _LTGA},
+    **{("wisconsin", method): "≈0.52–0.54" for method in ("gat", "gatv2")},
 }

@@ -16,7 +16,7 @@ _LATEX = {
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "±": r"$\pm$", "−": "$-$", "α": r"$\alpha$", "δ": r"$\delta$",
     "κ": r"$\kappa$", "λ": r"$\lambda$", "Δ": r"$\Delta$", "χ": r"$\chi$", "²": r"$^2$", "√": r"$\surd$",
     "✓": r"$\checkmark$", "†": r"$^\dagger$", "≥": r"$\geq$", "≤": r"$\leq$", "×": r"$\times$", "–": "--",
-    "…": r"\ldots{}",
+    "…": r"\ldots{}", "≈": r"$\approx$", "ρ": r"$\rho$",
 }  # fmt: skip
 
 

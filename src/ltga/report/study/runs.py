@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -10,13 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from ltga.analysis.kept import Kept, folder_of, result_inside
+from ltga.analysis.results import ANALYSES, Frames, Material
 from ltga.data import CATALOGUE, Dataset, load_dataset
 from ltga.data.store import is_here
-from ltga.errors import DataError, RecordError
+from ltga.errors import DataError, InputError, LTGAError, RecordError
 from ltga.nn.methods import METHODS
 from ltga.report.study.tables import Behind
 from ltga.suite import Experiment, RunSpec, Store, find_records
+from ltga.suite.archive import stored_records
 from ltga.suite.tuned import TUNED_ROWS
+from ltga.train.fit import load_run
 from ltga.train.record import Record
 from ltga.train.storage import read_arrays
 
@@ -24,23 +29,43 @@ Value = Callable[[Record], float | None]
 
 
 class Study:
-    """Everything a report draws on: the records of a store and, where they are at hand, arrays and datasets.
+    """Everything a report draws on: records and, where they are at hand, arrays, models, datasets and kept analyses.
 
     Args:
-        store: the folder of the runs.
+        store: the runs: a store, its folder, or an archive of records, which has no arrays and models.
         root: folder with datasets, as for :func:`~ltga.data.load_dataset`; nothing is downloaded.
+        analyses: folder where results of analyses are kept (default: ``analyses`` in the store).
+        watch: told in a few words what is being computed.
     """
 
-    def __init__(self, store: Store, root: str | Path | None = None) -> None:
-        self.store = store
+    def __init__(
+        self,
+        store: Store | str | Path,
+        root: str | Path | None = None,
+        analyses: str | Path | None = None,
+        watch: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        place = store.folder if isinstance(store, Store) else Path(store)
+        if not place.exists():
+            raise InputError(
+                f"store: there is no {place}; give the folder that `ltga suite run` fills, or what `export` wrote"
+            )
+        self._place = place
+        self.folder: Path | None = place if place.is_dir() else None
         self._root = root
+        self._watch = watch
+        if analyses is None and self.folder is not None:
+            analyses = folder_of(self.folder)
+        self._kept = None if analyses is None else Kept(analyses)
         self._runs: dict[str, dict[RunSpec, Record]] = {}
         self._datasets: dict[str, Dataset | None] = {}
+        self._analyses: dict[tuple[str, str], Frames | None] = {}
+        self._reasons: dict[tuple[str, str], str] = {}
 
     @cached_property
     def records(self) -> list[Record]:
         """All finished runs."""
-        return list(self.store.records())
+        return stored_records(self._place)
 
     def runs(self, experiment: Experiment) -> dict[RunSpec, Record]:
         """The finished runs of an experiment."""
@@ -51,8 +76,8 @@ class Study:
     def arrays(self, record: Record) -> dict[str, np.ndarray] | None:
         """The arrays beside a record; ``None`` if only the record was kept."""
         try:
-            return read_arrays(self.store.folder / f"{record['id']}.json")
-        except RecordError:
+            return read_arrays(self._path(record))
+        except (RecordError, InputError):
             return None
 
     def dataset(self, record: Record) -> Dataset | None:
@@ -64,6 +89,46 @@ class Study:
         dataset = self._datasets[name]
         return dataset if dataset is not None and dataset.fingerprint == config["fingerprint"] else None
 
+    def analysis(self, record: Record, name: str) -> Frames | None:
+        """The result of one of ``ltga.analysis.results.ANALYSES``, kept or made now; ``None`` if it cannot be had."""
+        key = record["id"], name
+        if key not in self._analyses:
+            found = result_inside(record, name) or (self._kept.read(record, name) if self._kept else None)
+            self._analyses[key] = found or self._analyse(record, name)
+        return self._analyses[key]
+
+    def why_not(self, record: Record, name: str) -> str:
+        """Why an analysis could not be had."""
+        return self._reasons.get((record["id"], name), "")
+
+    def _analyse(self, record: Record, name: str) -> Frames | None:
+        config = record["config"]
+        self._watch(f"analysing {name}: {config['dataset']['name']}, {config['method']}, seed {config['seed']}")
+        material = Material(
+            lambda: load_run(self._path(record)), lambda: self._needed(record), lambda: read_arrays(self._path(record))
+        )
+        try:
+            frames = ANALYSES[name].compute(material)
+        except LTGAError as error:
+            self._reasons[record["id"], name] = _reason(error)
+            return None
+        if self._kept is not None:
+            # A store that cannot be written can still be reported on.
+            with suppress(OSError):
+                self._kept.write(record, name, frames)
+        return frames
+
+    def _path(self, record: Record) -> Path:
+        if self.folder is None:
+            raise InputError("store: an archive has neither arrays nor models")
+        return self.folder / f"{record['id']}.json"
+
+    def _needed(self, record: Record) -> Dataset:
+        dataset = self.dataset(record)
+        if dataset is None:
+            raise DataError(f"{record['config']['dataset']['name']}: this graph is not on this machine")
+        return dataset
+
     def _load(self, name: str) -> Dataset | None:
         facts = CATALOGUE.get(name.partition(":")[0])
         if facts is not None and not is_here(facts, self._root):
@@ -72,6 +137,13 @@ class Study:
             return load_dataset(name, self._root)
         except DataError:
             return None
+
+
+def _reason(error: LTGAError) -> str:
+    """Why something could not be computed, without the paths of this machine."""
+    if isinstance(error, RecordError):
+        return "arrays or model are missing or damaged"
+    return "the graph is not on this machine" if isinstance(error, DataError) else str(error)
 
 
 def behind(runs: dict[RunSpec, Record], specs: Iterable[RunSpec], value: Value) -> list[Behind]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ltga.report.study import draw, measures, settings, statistics
+from ltga.report.study import concentration, depth, draw, gate, measures, pruning, settings, statistics
 from ltga.report.study.accuracy import PAIRED, accuracy_table
+from ltga.report.study.analysed import lacking
 from ltga.report.study.draw import Drawing
 from ltga.report.study.runs import Study
 from ltga.report.study.tables import Table
@@ -18,11 +19,11 @@ MakeFigures = Callable[[Study, Experiment], list[Drawing]]
 
 @dataclass(frozen=True)
 class Parts:
-    """What shows an experiment."""
+    """What shows an experiment, and the analysis of its runs that this needs."""
 
     tables: Sequence[MakeTable] = ()
     figures: MakeFigures | None = None
-    remark: str = ""
+    analysis: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +52,8 @@ def _headline(study: Study, experiment: Experiment) -> Table:
 
 _SWEEP = Parts([settings.sweep_table])
 _ACCURACY = Parts([accuracy_table])
-_ANALYSED = Parts(
-    [accuracy_table],
-    remark="What the paper shows here needs the trained models (ltga.analysis); this is the accuracy of the runs that "
-    "it would be made of.",
+_PRUNING = Parts(
+    [pruning.counterfactual_table, pruning.edges_table, pruning.planted_table], pruning.draw_pruning, pruning.NAME
 )
 
 PARTS: Mapping[str, Parts] = {
@@ -75,10 +74,12 @@ PARTS: Mapping[str, Parts] = {
     "q-overview": Parts(figures=draw.draw_overview),
     "q-trajectories": Parts(figures=draw.draw_trajectories),
     "gradient": Parts(figures=draw.draw_gradients),
-    "pruning": _ANALYSED,
-    "gate": _ANALYSED,
+    "pruning": _PRUNING,
+    "gate": Parts([gate.probe_table, gate.covariate_table], gate.draw_gate, gate.NAME),
     "edge-q": Parts(figures=draw.draw_edge_q),
-    "attention-concentration": Parts([measures.concentration_table]),
+    "attention-concentration": Parts(
+        [concentration.concentration_table], concentration.draw_lorenz, concentration.NAME
+    ),
     "calibration": Parts([measures.calibration_table], draw.draw_calibration),
     "sweep-lambda": _SWEEP,
     "sweep-warmup": _SWEEP,
@@ -87,7 +88,7 @@ PARTS: Mapping[str, Parts] = {
     "sweep-granularity": Parts([settings.granularity_table]),
     "sweeps": Parts(figures=draw.draw_sweeps),
     "sweep-cross": _SWEEP,
-    "depth": Parts([settings.depth_table], draw.draw_depth),
+    "depth": Parts([depth.depth_table], depth.draw_depth, depth.NAME),
     "synthetic": Parts([settings.synthetic_table], draw.draw_synthetic),
 }
 """Experiment -> what shows it; a paired twin is shown as its original, any other experiment by its accuracies."""
@@ -99,9 +100,9 @@ def make_section(study: Study, experiment: Experiment) -> Section:
     parts = PARTS.get(experiment.name) or PARTS.get(experiment.name.removesuffix(PAIRED)) or _ACCURACY
     tables = tuple(make(study, experiment) for make in parts.tables)
     drawings = tuple(parts.figures(study, experiment)) if parts.figures else ()
-    remarks = [parts.remark] if parts.remark else []
+    remarks = [said] if parts.analysis and (said := lacking(study, experiment, parts.analysis)) else []
     if not done:
         remarks.append("None of its runs is in the store.")
-    elif parts.figures and not drawings:
+    elif parts.figures and not drawings and not remarks:
         remarks.append("Its figure is not drawn: runs, arrays or the graph it needs are not all here.")
     return Section(experiment, tables, drawings, done, tuple(remarks))

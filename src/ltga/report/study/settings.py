@@ -1,4 +1,4 @@
-"""Tables over settings of the protocol: sweeps, granularity, depth, synthetic graphs."""
+"""Tables over settings of the protocol: sweeps, granularity, synthetic graphs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ltga.data import csbm
 from ltga.data.knobs import parse_knobs
-from ltga.report.study.printed import DEPTH, GRANULARITY, SWEEPS
+from ltga.report.study.printed import GRANULARITY, SWEEPS
 from ltga.report.study.runs import Study, accuracy, behind, label, learned_q, metric
 from ltga.report.study.tables import PERCENT, THREE, Cell, Column, Table, mean_cell, number_cell, text_cell
 from ltga.suite import Experiment, RunSpec
@@ -80,33 +80,6 @@ def _measured(found: dict[RunSpec, Record], specs: Sequence[RunSpec], printed: S
         mean_cell(behind(found, specs, value), len(specs), unit, reference, stand_in)
         for (value, unit), reference in zip(kinds, printed)
     ]
-
-
-def depth_table(study: Study, experiment: Experiment) -> Table:
-    """Accuracy by number of layers."""
-    found = study.runs(experiment)
-    depths = sorted({spec.protocol.num_layers for spec in experiment.runs})
-    rows = []
-    for dataset in experiment.datasets:
-        for method in experiment.methods:
-            cells = []
-            for depth in depths:
-                specs = [
-                    spec
-                    for spec in experiment.runs
-                    if (spec.dataset, spec.method, spec.protocol.num_layers) == (dataset, method, depth)
-                ]
-                printed = DEPTH.get((dataset, method, depth), (None,))[0]
-                runs = behind(found, specs, accuracy)
-                cells.append(mean_cell(runs, len(specs), PERCENT, printed, STAND_INS.get(dataset)))
-            rows.append((_dataset(dataset), text_cell(label(method)), *cells))
-    columns = (
-        Column("dataset", numeric=False),
-        Column("method", numeric=False),
-        *(Column(f"{depth} layers") for depth in depths),
-    )
-    note = "Test accuracy in percent, mean ± sample s.d. over seeds."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note)
 
 
 def synthetic_points(specs: Iterable[RunSpec]) -> dict[tuple[float, float, str], list[RunSpec]]:

@@ -120,8 +120,8 @@ class Table:
 class Unit:
     """How a number is shown.
 
-    >>> Unit(100, 1, spread=True).show([0.5, 0.6]), Unit(1, 3).show([1.5, 1.25])
-    ('55.0±7.1', '1.375')
+    >>> Unit(100, 1, spread=True).show([0.5, 0.6]), Unit(1, 3).show([1.5, 1.25]), Unit(1, 1).show([-0.01])
+    ('55.0±7.1', '1.375', '0.0')
     """
 
     factor: float = 1.0
@@ -131,7 +131,7 @@ class Unit:
     def show(self, values: Sequence[float]) -> str:
         """Mean and, if wanted and possible, sample standard deviation."""
         scaled = [self.factor * value for value in values]
-        text = f"{statistics.fmean(scaled):.{self.digits}f}"
+        text = f"{round(statistics.fmean(scaled), self.digits) + 0.0:.{self.digits}f}"  # adding 0 turns -0.0 into 0.0
         if self.spread and len(scaled) > 1:
             text += f"±{statistics.stdev(scaled):.{self.digits}f}"
         return text

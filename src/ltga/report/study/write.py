@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,8 @@ def write_report(
     out: str | Path,
     root: str | Path | None = None,
     title: str = TITLE,
+    analyses: str | Path | None = None,
+    watch: Callable[[str], None] = lambda _: None,
 ) -> Written:
     """Write the report of these experiments, from the runs in a store, into a folder.
 
@@ -43,14 +45,14 @@ def write_report(
 
     Args:
         experiments: what to show, in order.
-        store: a store or its folder.
+        store: a store, its folder, or an archive of records.
         out: where to write; made if it does not exist.
-        root: folder with datasets; only reliability diagrams need them.
+        root: folder with datasets; reliability diagrams and analyses of models need them.
+        analyses: folder where the results of analyses are kept (default: ``analyses`` in the store).
+        watch: told what is being computed.
     """
     folder = Path(out)
-    study = Study(store if isinstance(store, Store) else Store(store), root)
-    if not study.store.folder.is_dir():
-        raise InputError(f"store: there is no folder {study.store.folder}; give the one that `ltga suite run` fills")
+    study = Study(store, root, analyses, watch)
     tables, figures = folder / "tables", folder / "figures"
     try:
         for part in (tables, figures):

@@ -13,6 +13,8 @@ from matplotlib.lines import Line2D
 from ltga.report.study.figures.style import BLUE, GREY, RED, look, panels, shannon_line
 from ltga.report.study.runs import label
 
+ACCURACY = "accuracy (%)"
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -58,7 +60,7 @@ def frozen(curves: Mapping[str, FrozenCurve]) -> Figure:
             axis.axhline(curve.learned, color="black", linestyle=":", linewidth=1.2)
         axis.set_title(dataset)
         axis.set_xlabel("frozen q")
-        _room(axis)
+        room(axis)
     axes[0].set_ylabel("accuracy (%)")
     handles = [
         Line2D([], [], color=BLUE, marker="o", label="test (mean, standard error)"),
@@ -70,12 +72,13 @@ def frozen(curves: Mapping[str, FrozenCurve]) -> Figure:
     return figure
 
 
-def _room(axis: Axes, least: float = 2.0) -> None:
-    """At least ``least`` points high, so that a flat curve looks flat."""
-    low, high = axis.get_ylim()
+def room(axis: Axes, least: float = 2.0, across: bool = False) -> None:
+    """At least ``least`` points high (or wide), so that a flat curve looks flat."""
+    low, high = axis.get_xlim() if across else axis.get_ylim()
     if high - low < least:
         middle = (low + high) / 2
-        axis.set_ylim(middle - least / 2, middle + least / 2)
+        set_limits = axis.set_xlim if across else axis.set_ylim
+        set_limits(middle - least / 2, middle + least / 2)
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def sweeps(found: Sequence[Sweep], dataset: str) -> Figure:
         axis.set_xlabel(sweep.name)
         axis.set_ylabel("accuracy (%)", color=BLUE)
         right.set_ylabel("mean q", color=RED)
-        _room(axis)
+        room(axis)
     handles = [
         Line2D([], [], color=BLUE, marker="o", label="test accuracy (left)"),
         Line2D([], [], color=RED, marker="s", linestyle="--", fillstyle="none", label="mean q (right)"),
@@ -118,11 +121,14 @@ def sweeps(found: Sequence[Sweep], dataset: str) -> Figure:
     return figure
 
 
-def curves_by_method(found: Mapping[str, Mapping[str, Sequence[Sample]]], xlabel: str, log: bool = False) -> Figure:
-    """A panel per group, a line per method: accuracy against depth, or against the signal of a synthetic graph.
+def curves_by_method(
+    found: Mapping[str, Mapping[str, Sequence[Sample]]], xlabel: str, log: bool = False, ylabel: str = ACCURACY
+) -> Figure:
+    """A panel per group, a line per method: accuracy (or another measure) against depth or signal.
 
     Args:
         found: title of the panel -> method -> samples.
+        log: whether the horizontal axis is logarithmic.
     """
     figure, axes = panels(len(found), width=3.2, height=2.6)
     methods = list(dict.fromkeys(method for group in found.values() for method in group))
@@ -136,8 +142,11 @@ def curves_by_method(found: Mapping[str, Mapping[str, Sequence[Sample]]], xlabel
         axis.minorticks_off()
         axis.set_title(title)
         axis.set_xlabel(xlabel)
-        _room(axis)
-    axes[0].set_ylabel("accuracy (%)")
+        if ylabel == ACCURACY:
+            room(axis)
+        else:
+            axis.set_ylim(bottom=0)
+    axes[0].set_ylabel(ylabel)
     handles = [Line2D([], [], **look(method).line(label=label(method))) for method in methods]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(methods), 2 * len(found), 4))
     return figure
