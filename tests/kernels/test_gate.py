@@ -48,9 +48,13 @@ def test_gradcheck(bound):
 
 def test_the_bounded_gate_is_exactly_one_at_the_start_and_saturates():
     graph, (per_target, per_source, weight, bias) = setup(torch.float32)
-    start = edge_mlp(per_target, per_source, torch.zeros_like(weight), torch.zeros_like(bias), *graph.structure, True, 1.0)
+    start = edge_mlp(
+        per_target, per_source, torch.zeros_like(weight), torch.zeros_like(bias), *graph.structure, True, 1.0
+    )
     assert (start == 1).all()
-    far = edge_mlp(per_target, per_source, torch.zeros_like(weight), bias.detach() * 0 + 1e4, *graph.structure, True, 1.0)
+    far = edge_mlp(
+        per_target, per_source, torch.zeros_like(weight), bias.detach() * 0 + 1e4, *graph.structure, True, 1.0
+    )
     assert (far == 2).all()
 
 

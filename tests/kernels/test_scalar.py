@@ -58,7 +58,9 @@ def test_exp():
 
 def test_tanh():
     rng = np.random.default_rng(0)
-    x = np.concatenate([rng.uniform(-20, 20, 300), rng.uniform(-1, 1, 300), spread(1e-300, 1, 100, 2), [0.0, 800, -800]])
+    x = np.concatenate(
+        [rng.uniform(-20, 20, 300), rng.uniform(-1, 1, 300), spread(1e-300, 1, 100, 2), [0.0, 800, -800]]
+    )
     actual = each(scalar.tanh, x)
     assert max(abs(float(a - mpmath.tanh(float(v)))) for a, v in zip(actual, x)) <= 4 * EPS
     assert each(scalar.tanh, np.array([0.0, -0.0, np.inf, -np.inf])).tolist() == [0.0, 0.0, 1.0, -1.0]

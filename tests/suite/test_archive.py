@@ -36,7 +36,12 @@ def test_the_same_records_give_the_same_bytes(tmp_path):
         (gzip.compress(b'["a list"]'), "line 1 is not a record"),
         (gzip.compress(json.dumps(record(1)).encode())[:-12], "not an archive"),
     ],
-    ids=["not-gzip", "broken-json", "not-a-record", "truncated"],  # bytes with a time stamp differ between xdist workers
+    ids=[
+        "not-gzip",
+        "broken-json",
+        "not-a-record",
+        "truncated",
+    ],  # bytes with a time stamp differ between xdist workers
 )
 def test_damage_is_named(tmp_path, content, complaint):
     path = tmp_path / "records.jsonl.gz"
