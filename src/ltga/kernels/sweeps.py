@@ -124,24 +124,28 @@ def modify_logits(start, end, perm, scale, shift, raw, logits):  # type: ignore[
 
 @leaf()
 def aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out):  # type: ignore[no-untyped-def]
-    """out[i] = bias (zeros if there is none) + weighted sum; edges of weight zero are sorted out first."""
+    """out[i] = bias (zeros if there is none) + weighted sum, one head after the other."""
+    for h in range(x.shape[1]):
+        aggregate_head(i, h, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out)
+
+
+@leaf()
+def aggregate_head(i, h, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out):  # type: ignore[no-untyped-def]
+    """One head's part of a row; edges of weight zero are sorted out first."""
     heads, channels = x.shape[1], x.shape[2]
-    for h in range(heads):
-        count = 0
-        for k in range(ptr[i], ptr[i + 1]):
-            w = weights[k, h] * share
-            if keep.shape[0] > 0:
-                w = w * keep[perm[k], h]
-            rows[count], factors[count] = col[k], w
-            count += w != 0.0
-        apart = out.shape[1] > 1
-        at = i * out.shape[1] * channels + (h * channels if apart else 0)
-        if apart or h == 0:
-            gather_sum(
-                out, at, bias, h * channels, x, heads * channels, h * channels, rows, factors, 0, count, channels
-            )
-        else:
-            gather_sum(out, at, out, at, x, heads * channels, h * channels, rows, factors, 0, count, channels)
+    count = 0
+    for k in range(ptr[i], ptr[i + 1]):
+        w = weights[k, h] * share
+        if keep.shape[0] > 0:
+            w = w * keep[perm[k], h]
+        rows[count], factors[count] = col[k], w
+        count += w != 0.0
+    apart = out.shape[1] > 1
+    at = i * out.shape[1] * channels + (h * channels if apart else 0)
+    if apart or h == 0:
+        gather_sum(out, at, bias, h * channels, x, heads * channels, h * channels, rows, factors, 0, count, channels)
+    else:
+        gather_sum(out, at, out, at, x, heads * channels, h * channels, rows, factors, 0, count, channels)
 
 
 @reordered()
@@ -151,12 +155,12 @@ def aggregate_rows(first, last, ptr, col, perm, x, keep, bias, weights, share, o
     longest = longest_row(first, last, ptr)
     rows, factors = np.empty(longest, np.int32), np.empty(longest, x.dtype)
     for i in range(first, last):
-        if i + 1 < last:
-            for k in range(ptr[i + 1], ptr[i + 2]):
-                row = np.int64(col[k]) * heads * channels
-                for h in range(heads):
-                    prefetch(x, row + h * channels if weights[k, h] != 0.0 else 0, channels)
-        aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out)
+        next_row = min(i + 1, last - 1)
+        for h in range(heads):
+            for k in range(ptr[next_row], ptr[next_row + 1]):  # a little at a time: many at once would be dropped
+                wanted = np.int64(col[k]) * heads * channels + h * channels
+                prefetch(x, wanted if weights[k, h] != 0.0 else 0, channels)  # a branch would be guessed wrong
+            aggregate_head(i, h, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out)
 
 
 @reordered()
