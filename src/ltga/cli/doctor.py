@@ -92,6 +92,15 @@ def threads(root: Path | None) -> Iterator[Check]:
         yield Check("thread team", "ok", "kernels run on torch's own OpenMP threads")
 
 
+def random_numbers(root: Path | None) -> Iterator[Check]:
+    from ltga.train.reproduce import draws_like_the_paper
+
+    if draws_like_the_paper():
+        yield Check("random numbers", "ok", "torch's dropout draws as where the paper was run: its cells can come out")
+    else:
+        yield Check("random numbers", "note", "torch draws dropout from MKL (Intel): the paper's cells cannot come out")
+
+
 def data(root: Path | None) -> Iterator[Check]:
     from ltga.cli.lists import place
     from ltga.data import CATALOGUE
@@ -149,6 +158,7 @@ CHECKS: dict[str, Callable[[Path | None], Iterator[Check]]] = {
     "versions": versions,
     "kernels": kernels,
     "threads": threads,
+    "random numbers": random_numbers,
     "data": data,
     "self-test": self_test,
 }
