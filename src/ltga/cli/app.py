@@ -110,7 +110,7 @@ def train(
 
 @app.command()
 def reproduce(
-    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = HEADLINE,
+    methods: Annotated[str, typer.Option(help="Methods, comma-separated, or 'all'.")] = HEADLINE,
     datasets: Annotated[str, typer.Option(help="Datasets, comma-separated.")] = SMALL,
     seeds: Annotated[int, typer.Option(min=2, help="Seeds 1..N; the paper has 10.")] = 10,
     store: Annotated[Path, typer.Option(help="Finished runs are kept here and not run again.")] = Path("runs"),

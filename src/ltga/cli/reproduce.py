@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ltga.cli.allocator import keep_freed_memory
 from ltga.cli.output import check_folder, check_output, write_text
 from ltga.data import load_dataset
-from ltga.nn.methods import find_method
+from ltga.nn.methods import METHODS, find_method
 from ltga.suite.paper_cells import PAPER_CELLS
 from ltga.train.record import Record
 from ltga.train.reproduce import draws_like_the_paper, reproduction_table, to_csv, to_markdown
@@ -35,7 +35,7 @@ def reproduce_cells(
             "cells will agree in distribution, not to the digit.",
             style="yellow", highlight=False,
         )  # fmt: skip
-    methods = [find_method(name).name for name in methods]
+    methods = list(METHODS) if methods == ["all"] else [find_method(name).name for name in methods]
     graphs = [load_dataset(name, data) for name in datasets]
     columns = (
         TextColumn("{task.description}"),
