@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
     "docs/results.md",
+    "docs/audit.md",
     "docs/kernels.md",
     "docs/catalogue.md",
     "docs/statistics.md",

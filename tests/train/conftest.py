@@ -31,12 +31,21 @@ def small() -> Dataset:
     return csbm(num_nodes=120, seed=3)
 
 
+def _real(name: str) -> Dataset:
+    folder = Path(os.environ.get("LTGA_DATA") or TESTS.parents[1] / "shared" / "data")
+    if not (folder / f"{name}.npz").exists():
+        pytest.skip(f"no datasets in {folder}; set LTGA_DATA")
+    return load_dataset(name, folder)
+
+
 @pytest.fixture(scope="session")
 def texas() -> Dataset:
-    folder = Path(os.environ.get("LTGA_DATA") or TESTS.parents[1] / "shared" / "data")
-    if not (folder / "texas.npz").exists():
-        pytest.skip(f"no datasets in {folder}; set LTGA_DATA")
-    return load_dataset("texas", folder)
+    return _real("texas")
+
+
+@pytest.fixture(scope="session")
+def wisconsin() -> Dataset:
+    return _real("wisconsin")
 
 
 @pytest.fixture(scope="session")
