@@ -1,7 +1,7 @@
 """Operators that torch knows, so that graphs can be traced through them, called without its dispatcher otherwise.
 
 A call through a custom operator's autograd wrapper costs some 0.2 ms in Python alone, and a layer makes half
-a dozen of them: on a small graph that was more than a tenth of a training step.
+a dozen of them: about a millisecond a step, which small graphs feel.
 """
 
 from __future__ import annotations
