@@ -2,6 +2,7 @@
 
 from ltga.kernels.activation import elu
 from ltga.kernels.attention import NORMALIZERS, SCORINGS, aggregate, attend
+from ltga.kernels.bernoulli import torch_dropout
 from ltga.kernels.dropout import counter_dropout
 from ltga.kernels.gate import edge_mlp
 from ltga.kernels.neighbourhoods import Neighbourhoods, neighbourhoods
@@ -22,4 +23,5 @@ __all__ = [
     "neighbourhoods",
     "project",
     "sparse_form",
+    "torch_dropout",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -51,6 +52,11 @@ class SparseFeatures:
     def rows(self) -> Tensor:
         """Row number of every stored value, [nnz]."""
         return torch.repeat_interleave(torch.arange(self.shape[0]), self.ptr.diff())
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """Where every stored value stands in the dense matrix, counted along its rows, [nnz]."""
+        return self.rows() * self.shape[1] + self.col
 
     def to_dense(self) -> Tensor:
         dense = self.values.new_zeros(self.shape)

@@ -16,7 +16,15 @@ from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ltga.errors import InputError
 from ltga.functional.graph import aggregate_edges
-from ltga.kernels import NORMALIZERS, Neighbourhoods, SparseFeatures, compact_form, counter_dropout, project
+from ltga.kernels import (
+    NORMALIZERS,
+    Neighbourhoods,
+    SparseFeatures,
+    compact_form,
+    counter_dropout,
+    project,
+    torch_dropout,
+)
 from ltga.nn.adjacency import graph_of, pack_attention
 from ltga.nn.edge_step import EdgeStep
 from ltga.nn.fused_gate import FusedGate, watched
@@ -284,7 +292,7 @@ class LTGAConv(GATv2Conv):
         ones = torch.ones(edges, self.heads, dtype=like.dtype, device=like.device)
         if self.dropout_key is not None:
             return counter_dropout(ones, self.dropout, self.dropout_key)
-        return F.dropout(ones, p=self.dropout, training=True)
+        return torch_dropout(ones, self.dropout)
 
     def _needs_messages(self) -> bool:
         """Explainers and hooks look at messages; everyone else gets the path without them."""

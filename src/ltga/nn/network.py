@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ltga.errors import InputError
-from ltga.kernels import SparseFeatures, compact_form, counter_dropout, elu
+from ltga.kernels import SparseFeatures, compact_form, counter_dropout, elu, torch_dropout
+from ltga.kernels.bernoulli import draw
 from ltga.nn.conv import Attention, LTGAConv, check_dropout, check_size
 from ltga.nn.index import EdgeIndex, EntropicIndex, FrozenIndex, LearnedIndex, index_parameters
 
@@ -183,14 +183,14 @@ class LTGA(nn.Module):
             if self.dropout_key is not None:
                 x = self._keyed_dropout(x, (*self.dropout_key, layer, FEATURES))
             elif isinstance(x, SparseFeatures):
-                x = x.with_values(F.dropout(x.values, self.dropout))
+                x = x.with_values(torch_dropout(x.values, self.dropout))
             else:
                 constant = layer == 0 and self.backend != "torch" and not torch.compiler.is_compiling()
                 compact = compact_form(x) if constant else None
                 if isinstance(compact, SparseFeatures):
                     x = _dense_dropout(x, compact, self.dropout)
                 else:
-                    x = F.dropout(x, self.dropout)
+                    x = torch_dropout(x, self.dropout)
         if isinstance(x, SparseFeatures) and self.backend == "torch":
             return x.to_dense()
         return x
@@ -204,7 +204,6 @@ class LTGA(nn.Module):
 def _dense_dropout(x: Tensor, sparse: SparseFeatures, p: float) -> SparseFeatures:
     """``F.dropout(x, p)`` in sparse form, with the same random numbers: one per element, zeros included."""
     if p == 1.0:
-        return sparse.with_values(F.dropout(sparse.values, p))
-    kept = torch.empty_like(x).bernoulli_(1 - p)
-    kept = kept[sparse.rows(), sparse.col.long()].div_(1 - p)
-    return sparse.with_values(sparse.values * kept)
+        return sparse.with_values(torch.zeros_like(sparse.values))
+    kept = draw(x.numel(), 1 - p, sparse.positions)
+    return sparse.with_values(sparse.values * kept.to(x.dtype).div_(1 - p))

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import FAConv
 
 from ltga.errors import InputError
+from ltga.kernels import torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_edges
 
 
@@ -69,8 +70,8 @@ class FAGCN(nn.Module):
     def hidden(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
         """The propagated representation ``[N, width]`` that the classifier reads."""
         edges, weight = self._edges(edge_index, x.size(0), x.dtype)
-        x = F.relu(self.embed(F.dropout(x, self.dropout, self.training)))
-        embedded = x = F.dropout(x, self.dropout, self.training)
+        x = F.relu(self.embed(torch_dropout(x, self.dropout, self.training)))
+        embedded = x = torch_dropout(x, self.dropout, self.training)
         for conv in self.convs:
             x = conv(x, embedded, edges, weight)
         return x

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GATv2Conv
 
 from ltga.errors import InputError
+from ltga.kernels import torch_dropout
 
 
 class GAT(nn.Module):
@@ -84,7 +85,7 @@ class GAT(nn.Module):
         if edge_attr is not None and self.edge_dim is None:
             width = edge_attr.size(1) if edge_attr.dim() == 2 else 1
             raise InputError(f"edge_attr: the model was built without edge_dim; build it with edge_dim={width}")
-        x = F.dropout(x, self.dropout, self.training)
+        x = torch_dropout(x, self.dropout, self.training)
         out: Tensor = self.convs[layer](x, edge_index, edge_attr)
         return out
 

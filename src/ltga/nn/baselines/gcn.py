@@ -10,6 +10,7 @@ from torch_geometric.nn import GCNConv
 from torch_geometric.nn.dense.linear import Linear
 
 from ltga.errors import InputError
+from ltga.kernels import torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_edges
 
 
@@ -82,7 +83,7 @@ class GCN(nn.Module):
         return self._apply_layer(len(self.convs) - 1, self.hidden(x, edge_index), edge_index)
 
     def _apply_layer(self, layer: int, x: Tensor, edge_index: Tensor) -> Tensor:
-        x = F.dropout(x, self.dropout, self.training)
+        x = torch_dropout(x, self.dropout, self.training)
         edges, weight = self._edges(edge_index, x.size(0), x.dtype)
         out: Tensor = self.convs[layer](x, edges, weight)
         return out + self.skips[layer](x) if self.skips else out

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ltga.errors import InputError
+from ltga.kernels import torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_operator
 
 
@@ -90,12 +91,12 @@ class GPRGNN(nn.Module):
         In this model all propagation comes after that layer, so it does not depend on the edges.
         """
         for linear in list(self.linears)[:-1]:
-            x = F.relu(linear(F.dropout(x, self.dropout, self.training)))
+            x = F.relu(linear(torch_dropout(x, self.dropout, self.training)))
         return x
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
-        step = self.linears[-1](F.dropout(self.hidden(x, edge_index), self.dropout, self.training))
-        step = F.dropout(step, self.propagation_dropout, self.training)
+        step = self.linears[-1](torch_dropout(self.hidden(x, edge_index), self.dropout, self.training))
+        step = torch_dropout(step, self.propagation_dropout, self.training)
         propagate = self._propagate(edge_index, x.size(0), x.dtype)
         out = self.gamma[0] * step
         for weight in self.gamma[1:]:

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ltga.errors import InputError
+from ltga.kernels import torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, SparseOperator, hop_matrices, symmetric_normalized
 
 
@@ -90,6 +91,6 @@ class H2GCN(nn.Module):
         return torch.cat(rounds, dim=1)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
-        hidden = F.dropout(self.hidden(x, edge_index), self.dropout, self.training)
+        hidden = torch_dropout(self.hidden(x, edge_index), self.dropout, self.training)
         logits: Tensor = self.classify(hidden)
         return logits
