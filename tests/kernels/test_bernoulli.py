@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from ltga.kernels import SparseFeatures, bernoulli, torch_dropout
 from ltga.kernels.bernoulli import FEWEST, _draws_as_torch_does, draw
 from ltga.kernels.mersenne import next_block, temper
-from ltga.nn.network import _dense_dropout
+from ltga.nn import LTGA
 
 needs_torchs_own_generator = pytest.mark.skipif(
     not _draws_as_torch_does(), reason="torch draws from another generator on this processor"
@@ -69,11 +69,14 @@ def test_some_of_the_draws_are_those_of_all_of_them(count: int, words: int) -> N
 def test_sparse_features_drop_what_dense_ones_would() -> None:
     x = torch.zeros(90, 80)
     x.view(-1)[::7] = torch.rand(len(x.view(-1)[::7])) + 0.5
+    sparse = SparseFeatures.from_dense(x)
     for p in (0.4, 1.0):
+        model = LTGA(80, 2, dropout=p).train()
         torch.manual_seed(4)
         wanted = F.dropout(x, p)
         torch.manual_seed(4)
-        assert torch.equal(_dense_dropout(x, SparseFeatures.from_dense(x), p).to_dense(), wanted)
+        dropped = model._drop(sparse, 0, None)
+        assert isinstance(dropped, SparseFeatures) and torch.equal(dropped.to_dense(), wanted)
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0])

@@ -3,17 +3,20 @@
 from ltga.kernels.activation import elu
 from ltga.kernels.attention import NORMALIZERS, SCORINGS, aggregate, attend
 from ltga.kernels.bernoulli import torch_dropout
-from ltga.kernels.dropout import counter_dropout
+from ltga.kernels.dropout import Part, counter_dropout
 from ltga.kernels.gate import edge_mlp
 from ltga.kernels.neighbourhoods import Neighbourhoods, neighbourhoods
-from ltga.kernels.projection import DistinctRows, SparseFeatures, compact_form, project, sparse_form
+from ltga.kernels.projection import DistinctRows, SparseFeatures, compact_form, project, project_both, sparse_form
+from ltga.kernels.sparse_features import SparseRows
 
 __all__ = [
     "NORMALIZERS",
     "SCORINGS",
     "DistinctRows",
     "Neighbourhoods",
+    "Part",
     "SparseFeatures",
+    "SparseRows",
     "aggregate",
     "attend",
     "compact_form",
@@ -22,6 +25,7 @@ __all__ = [
     "elu",
     "neighbourhoods",
     "project",
+    "project_both",
     "sparse_form",
     "torch_dropout",
 ]

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.kernels import buffers
+from ltga.kernels.dropout import Part
 from ltga.kernels.threads import run_blocks
 
 CHUNK = 1 << 18  # elements that a thread scales at a time
@@ -27,8 +28,10 @@ _STATE_BYTES = 5056
 _LEFT, _NEXT, _STATE = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * WORDS)
 
 
-def torch_dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
+def torch_dropout(x: Tensor, p: float, training: bool = True, part: Part | None = None) -> Tensor:
     """``F.dropout(x, p, training)``: the same mask, the same numbers, the generator left in the same state.
+
+    With ``part``, as if ``x`` [n, C] were those rows of the larger array: all of its numbers are drawn.
 
     >>> torch.manual_seed(1); ours = torch_dropout(torch.ones(100, 100), 0.4)  # doctest: +ELLIPSIS
     <torch...
@@ -38,6 +41,9 @@ def torch_dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     """
     if not training or p == 0.0:
         return x
+    if part is not None and p < 1.0:
+        kept = draw(part.total * x.size(1), 1 - p).view(part.total, -1)[part.rows]
+        return _Dropout.apply(x, kept, 1 - p)
     known = x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and x.is_contiguous()
     if not known or not 0.0 < p < 1.0 or torch.compiler.is_compiling() or not _worth_it(x.numel()):
         return F.dropout(x, p)
@@ -103,7 +109,7 @@ class _Dropout(torch.autograd.Function):
         (kept,) = ctx.saved_tensors
         if torch.is_grad_enabled():  # somebody wants a second derivative
             return grad * kept.to(grad.dtype).div(ctx.share), None, None
-        return _scaled(grad.contiguous(), kept, ctx.share), None, None
+        return _scaled(grad, kept, ctx.share), None, None
 
 
 def _scaled(x: Tensor, kept: Tensor, share: float) -> Tensor:
@@ -112,7 +118,7 @@ def _scaled(x: Tensor, kept: Tensor, share: float) -> Tensor:
 
     out = buffers.empty(tuple(x.shape), x.dtype)
     factor = torch.ones((), dtype=x.dtype).div(share).numpy()[()]  # rounded as torch rounds it
-    arrays = (x.detach().view(-1).numpy(), kept.view(-1).numpy(), factor, out.view(-1).numpy())
+    arrays = (x.detach().contiguous().view(-1).numpy(), kept.view(-1).numpy(), factor, out.view(-1).numpy())
     blocks = [(at, min(at + CHUNK, x.numel())) for at in range(0, x.numel(), CHUNK)]
     run_blocks(blocks, lambda _, first, last: scale_kept(first, last, *arrays))
     return out

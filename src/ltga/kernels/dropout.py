@@ -7,6 +7,7 @@ dropout whatever else they do, and the backward pass recomputes the mask instead
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,8 +22,18 @@ CHUNK = 1024  # elements that share one row key
 _MASK64 = (1 << 64) - 1
 
 
-def counter_dropout(x: Tensor, p: float, key: tuple[int, ...]) -> Tensor:
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Which rows of a larger array an array holds, so that dropout can treat them as it would there."""
+
+    rows: Tensor  # [n] their numbers, int64
+    total: int  # rows of the larger array
+
+
+def counter_dropout(x: Tensor, p: float, key: tuple[int, ...], part: Part | None = None) -> Tensor:
     """Zero each element with probability ``p`` and scale the rest by 1/(1-p), as told by ``key``.
+
+    With ``part``, ``x`` gets the mask that those rows of the larger array would get.
 
     >>> x = torch.ones(4, 1000)
     >>> torch.equal(counter_dropout(x, 0.4, (1, 2)), counter_dropout(x, 0.4, (1, 2)))
@@ -37,7 +48,8 @@ def counter_dropout(x: Tensor, p: float, key: tuple[int, ...]) -> Tensor:
     if x.device.type != "cpu":
         raise InputError("counter_dropout: only CPU tensors are supported; use torch's dropout elsewhere")
     wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
-    return _counter_dropout(wide, p, mix_key(key)).to(x.dtype)
+    rows = None if part is None else _checked_rows(part, x)
+    return _counter_dropout(wide, p, mix_key(key), rows).to(x.dtype)
 
 
 def mix_key(key: tuple[int, ...]) -> int:
@@ -50,32 +62,44 @@ def mix_key(key: tuple[int, ...]) -> int:
     return state - (1 << 64) if state >> 63 else state
 
 
+def _checked_rows(part: Part, x: Tensor) -> Tensor:
+    if x.dim() != 2 or part.rows.shape != x.shape[:1] or part.rows.dtype != torch.int64:
+        raise InputError(f"part: expected the number of each of the {len(x)} rows of x [n, C], int64")
+    return part.rows
+
+
 @operator("counter_dropout")
-def _counter_dropout(x: Tensor, p: float, key: int) -> Tensor:
-    from ltga.kernels.hashing import dropout_chunks
+def _counter_dropout(x: Tensor, p: float, key: int, rows: Tensor | None = None) -> Tensor:
+    from ltga.kernels.hashing import dropout_chunks, dropout_rows
 
     out = buffers.empty(tuple(x.shape), x.dtype)
-    scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
-    flat, target = x.detach().contiguous().view(-1).numpy(), out.view(-1).numpy()
-    threshold = min(round(p * 2**32), 2**32 - 1)
-    factor = flat.dtype.type(scale)
-    chunks = -(-len(flat) // CHUNK)
-    blocks = [(a, min(a + 64, chunks)) for a in range(0, chunks, 64)]
-    run_blocks(blocks, lambda _, first, last: dropout_chunks(first, last, flat, threshold, factor, key, target))
+    given = x.detach().contiguous().numpy()
+    mask = (min(round(p * 2**32), 2**32 - 1), given.dtype.type(0.0 if p == 1.0 else 1.0 / (1.0 - p)), key)
+    if rows is None:
+        chunks = -(-x.numel() // CHUNK)
+        blocks = [(a, min(a + 64, chunks)) for a in range(0, chunks, 64)]
+        flat, target = given.reshape(-1), out.view(-1).numpy()
+        run_blocks(blocks, lambda _, first, last: dropout_chunks(first, last, flat, *mask, target))
+    else:
+        step = max(1, 64 * CHUNK // max(x.size(1), 1))
+        blocks = [(a, min(a + step, len(x))) for a in range(0, len(x), step)]
+        numbers, target = rows.numpy(), out.numpy()
+        run_blocks(blocks, lambda _, first, last: dropout_rows(first, last, given, numbers, *mask, target))
     return out
 
 
 @_counter_dropout.register_fake
-def _(x, p, key):  # type: ignore[no-untyped-def]
+def _(x, p, key, rows=None):  # type: ignore[no-untyped-def]
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    _, ctx.p, ctx.key = inputs
+    _, ctx.p, ctx.key, rows = inputs
+    ctx.save_for_backward(rows)
 
 
-def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-    return _counter_dropout(grad, ctx.p, ctx.key), None, None
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+    return _counter_dropout(grad, ctx.p, ctx.key, *ctx.saved_tensors), None, None, None
 
 
 _counter_dropout.register_autograd(_backward, setup_context=_setup_context)

@@ -28,16 +28,37 @@ def mix32(h):  # type: ignore[no-untyped-def]
     return np.uint32(h ^ np.uint32(h >> np.uint32(16)))
 
 
+@inlined()
+def is_kept(position, low, high, limit):  # type: ignore[no-untyped-def]
+    h = mix32(np.uint32(np.uint32(position) + low))
+    return mix32(np.uint32(h ^ high)) >= limit
+
+
 @compiled()
 def dropout_chunks(first, last, x, threshold, factor, key, out):  # type: ignore[no-untyped-def]
     """Chunks first..last of the flat array x: zero where the hash falls below the threshold."""
-    limit = np.uint32(threshold)
-    zero = x.dtype.type(0)
+    limit, zero = np.uint32(threshold), x.dtype.type(0)
     for chunk in range(first, last):
         hashed = row_hash(key, chunk)
         low, high = np.uint32(hashed & np.uint64(0xFFFFFFFF)), np.uint32(hashed >> np.uint64(32))
         source, target = x[chunk * CHUNK : (chunk + 1) * CHUNK], out[chunk * CHUNK : (chunk + 1) * CHUNK]
         for c in range(len(source)):
-            h = mix32(np.uint32(np.uint32(c) + low))
-            h = mix32(np.uint32(h ^ high))
-            target[c] = source[c] * factor if h >= limit else zero
+            target[c] = source[c] * factor if is_kept(c, low, high, limit) else zero
+
+
+@compiled()
+def dropout_rows(first, last, x, rows, threshold, factor, key, out):  # type: ignore[no-untyped-def]
+    """Rows first..last of x [n, C], which are rows ``rows`` of the array that :func:`dropout_chunks` would be given."""
+    limit, zero, width = np.uint32(threshold), x.dtype.type(0), x.shape[1]
+    for r in range(first, last):
+        done, at = 0, rows[r] * width
+        while done < width:
+            chunk = (at + done) // CHUNK
+            begin = at + done - chunk * CHUNK
+            length = min(CHUNK - begin, width - done)
+            hashed = row_hash(key, chunk)
+            low, high = np.uint32(hashed & np.uint64(0xFFFFFFFF)), np.uint32(hashed >> np.uint64(32))
+            source, target = x[r, done : done + length], out[r, done : done + length]
+            for c in range(length):
+                target[c] = source[c] * factor if is_kept(begin + c, low, high, limit) else zero
+            done += length

@@ -117,27 +117,42 @@ def project(x: Tensor | Compact, weight: Tensor, bias: Tensor | None) -> Tensor:
         return project_sparse(x.values, x.ptr, x.col, weight, bias)
     if isinstance(x, DistinctRows):
         return _Distinct.apply(x, weight, bias)
-    plain = (
+    if not _ordinary(x, weight) or x.size(0) * weight.size(0) * x.element_size() < buffers.SMALLEST:
+        return F.linear(x, weight, bias)
+    return _Dense.apply(x, weight, bias)
+
+
+def project_both(
+    x: Tensor, count: int, left: tuple[Tensor, Tensor | None], right: tuple[Tensor, Tensor | None]
+) -> tuple[Tensor, Tensor]:
+    """All rows of x times one weight and the first ``count`` times another; one gradient for x, not two to be added."""
+    if not _ordinary(x, left[0]) or left[0].dtype != right[0].dtype:
+        return F.linear(x, *left), F.linear(x[:count], *right)
+    return _Both.apply(x, count, *left, *right)
+
+
+def _ordinary(x: Tensor, weight: Tensor) -> bool:
+    """Whether a product can write into memory of ours, unseen by compilers and autocast."""
+    return not (
         torch.compiler.is_compiling()
         or torch.is_autocast_enabled("cpu")
         or x.device.type != "cpu"
         or x.dtype not in (torch.float32, torch.float64)
         or x.dtype != weight.dtype
-        or x.size(0) * weight.size(0) * x.element_size() < buffers.SMALLEST
     )
-    if plain:
-        return F.linear(x, weight, bias)
-    return _Dense.apply(x, weight, bias)
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """F.linear whose output memory comes from the pool."""
+    out = buffers.empty((x.size(0), weight.size(0)), x.dtype)
+    return torch.mm(x, weight.t(), out=out) if bias is None else torch.addmm(bias, x, weight.t(), out=out)
 
 
 class _Dense(torch.autograd.Function):
-    """F.linear whose output memory comes from the pool."""
-
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        out = buffers.empty((x.size(0), weight.size(0)), x.dtype)
-        return torch.mm(x, weight.t(), out=out) if bias is None else torch.addmm(bias, x, weight.t(), out=out)
+        return _product(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # type: ignore[override]
@@ -150,6 +165,41 @@ class _Dense(torch.autograd.Function):
         gw = grad.t() @ x if ctx.needs_input_grad[1] else None
         gb = grad.sum(0) if ctx.needs_input_grad[2] else None
         return gx, gw, gb
+
+
+class _Both(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        count: int,
+        left: Tensor,
+        left_bias: Tensor | None,
+        right: Tensor,
+        right_bias: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(x, left, right)
+        ctx.count = count
+        return _product(x, left, left_bias), _product(x[:count], right, right_bias)
+
+    @staticmethod
+    def backward(ctx: Any, grad_left: Tensor, grad_right: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        x, left, right = ctx.saved_tensors
+        need_x, _, need_left, need_left_bias, need_right, need_right_bias = ctx.needs_input_grad
+        gx = None
+        if need_x and torch.is_grad_enabled():  # somebody wants a second derivative
+            gx = grad_left @ left + F.pad(grad_right @ right, (0, 0, 0, len(x) - ctx.count))
+        elif need_x:
+            gx = torch.mm(grad_left, left, out=buffers.empty(tuple(x.shape), x.dtype))
+            gx[: ctx.count].addmm_(grad_right, right)
+        return (
+            gx,
+            None,
+            grad_left.t() @ x if need_left else None,
+            grad_left.sum(0) if need_left_bias else None,
+            grad_right.t() @ x[: ctx.count] if need_right else None,
+            grad_right.sum(0) if need_right_bias else None,
+        )
 
 
 class _Distinct(torch.autograd.Function):

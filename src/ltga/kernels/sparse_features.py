@@ -58,10 +58,36 @@ class SparseFeatures:
         """Where every stored value stands in the dense matrix, counted along its rows, [nnz]."""
         return self.rows() * self.shape[1] + self.col
 
+    def head(self, count: int) -> SparseFeatures:
+        """The first rows."""
+        stored = int(self.ptr[count])
+        return SparseFeatures(self.values[:stored], self.ptr[: count + 1], self.col[:stored], (count, self.shape[1]))
+
     def to_dense(self) -> Tensor:
         dense = self.values.new_zeros(self.shape)
         dense[self.rows(), self.col.long()] = self.values
         return dense
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows(SparseFeatures):
+    """Some rows of sparse features, which dropout treats as it would treat them there.
+
+    >>> SparseRows.of(SparseFeatures.from_dense(torch.eye(3)), torch.tensor([2, 0])).to_dense().tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+
+    whole: SparseFeatures
+    stored: Tensor  # [nnz] the place of every value among those of ``whole``
+
+    @classmethod
+    def of(cls, whole: SparseFeatures, rows: Tensor) -> SparseRows:
+        start, length = whole.ptr[rows], whole.ptr.diff()[rows]
+        ptr = F.pad(length.cumsum(0), (1, 0))
+        stored = torch.arange(int(ptr[-1])) + torch.repeat_interleave(start - ptr[:-1], length)
+        return cls(
+            whole.values[stored], ptr, whole.col[stored], (len(rows), whole.shape[1]), whole=whole, stored=stored
+        )
 
 
 @operator("project_sparse")

@@ -19,10 +19,12 @@ from ltga.functional.graph import aggregate_edges
 from ltga.kernels import (
     NORMALIZERS,
     Neighbourhoods,
+    Part,
     SparseFeatures,
     compact_form,
     counter_dropout,
     project,
+    project_both,
     torch_dropout,
 )
 from ltga.nn.adjacency import graph_of, pack_attention
@@ -140,6 +142,7 @@ class LTGAConv(GATv2Conv):
         if scoring == "dot":
             self.register_parameter("att", None)  # a dot product has no attention vector to learn
         self.dropout_key: tuple[int, ...] | None = None  # if set, attention dropout depends on it alone
+        self.dropout_part: Part | None = None  # if set, attention dropout treats the edges as these of a larger graph
         self.register_load_state_dict_pre_hook(_keep_index_if_absent)
 
     def reset_parameters(self) -> None:
@@ -173,7 +176,8 @@ class LTGAConv(GATv2Conv):
             edge_index: ``[2, E]`` or any adjacency PyG's layers take.
             edge_attr: ``[E, D]`` (or ``[E]``) edge features if ``edge_dim`` was set.
             return_attention_weights: if true, also return ``(edge_index, weights)`` as ``GATv2Conv`` does.
-            size: (sources, targets), checked against ``x`` if given.
+            size: (sources, targets), checked against ``x`` if given; with a single ``x`` its first rows may be
+                the only targets.
         """
         step, residual = self._prepare(x, edge_index, edge_attr, size)
         keep = self._dropout_mask(step.source, step.graph.num_edges)
@@ -214,23 +218,18 @@ class LTGAConv(GATv2Conv):
         self, x: Any, edge_index: Any, edge_attr: Tensor | None, size: tuple[int, int] | None
     ) -> tuple[EdgeStep, Tensor | None]:
         """Everything attention needs, and the residual term."""
-        pair = x if isinstance(x, tuple | list) else (x, x)
-        if len(pair) != 2 or pair[0] is None or pair[1] is None:
-            raise InputError("x: expected a tensor or a pair (source features, target features), neither None")
-        for features in pair:
-            if isinstance(features, SparseFeatures):
-                continue
-            if not isinstance(features, Tensor) or features.dim() != 2 or not features.is_floating_point():
-                found = f"{features.dtype} {list(features.shape)}" if isinstance(features, Tensor) else type(features)
-                raise InputError(f"x: expected a floating-point tensor of shape [N, F], got {found}")
+        pair = _features(x, size)
         shape = (-1, self.heads, self.out_channels)
         residual = None if self.res is None else self._project(self.res, pair[1])
-        source = self._project(self.lin_l, pair[0]).view(shape)
-        shared = self.share_weights and pair[0] is pair[1]
-        target = source if shared else self._project(self.lin_r, pair[1]).view(shape)
+        if self.share_weights and pair[0] is pair[1]:
+            source = target = self._project(self.lin_l, pair[0])
+        elif isinstance(x, Tensor) and x.requires_grad and self._plain_product(x, self.lin_l, self.lin_r):
+            weights = ((linear.weight, linear.bias) for linear in (self.lin_l, self.lin_r))
+            source, target = project_both(x, len(pair[1]), *weights)
+        else:
+            source, target = self._project(self.lin_l, pair[0]), self._project(self.lin_r, pair[1])
+        source, target = source.view(shape), target.view(shape)
         sizes = (source.size(0), target.size(0))
-        if size is not None and tuple(size) != sizes:
-            raise InputError(f"size: is {tuple(size)}, but x has {sizes[0]} sources and {sizes[1]} targets")
         graph, attributes = self._graph(edge_index, edge_attr, *sizes)
         shortcuts = FusedGate(self, source, target, pair, graph) if self._fused(source) else None
         q = self.index(source, target, graph.edge_index, shortcuts)
@@ -241,14 +240,22 @@ class LTGAConv(GATv2Conv):
         return EdgeStep(self, source, target, graph, attributes, q, in_csr_order, scale, shift), residual
 
     def _project(self, linear: nn.Module, x: Tensor | SparseFeatures) -> Tensor:
-        lazy = isinstance(linear.weight, nn.UninitializedParameter)
-        if not lazy and x.size(1) != linear.weight.size(1):  # type: ignore[operator]
-            raise InputError(f"x: has {x.size(1)} features, the layer was built for {linear.weight.size(1)}")  # type: ignore[operator]
-        values = x.values if isinstance(x, SparseFeatures) else x
-        _same_dtype(values, linear.weight, "x")  # type: ignore[arg-type]
-        if lazy or watched(linear) or not self._fused(values):
-            return linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
-        return self.multiply(x, linear.weight, linear.bias)  # type: ignore[arg-type]
+        if self._plain_product(x.values if isinstance(x, SparseFeatures) else x, linear, width=x.size(1)):
+            return self.multiply(x, linear.weight, linear.bias)  # type: ignore[arg-type]
+        out: Tensor = linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
+        return out
+
+    def _plain_product(self, x: Tensor, *linears: nn.Module, width: int | None = None) -> bool:
+        """Whether these linears are nothing but products, once features of that ``width`` are found to fit them."""
+        plain = True
+        for linear in linears:
+            lazy = isinstance(linear.weight, nn.UninitializedParameter)
+            found = x.size(1) if width is None else width
+            if not lazy and found != linear.weight.size(1):  # type: ignore[operator]
+                raise InputError(f"x: has {found} features, the layer was built for {linear.weight.size(1)}")  # type: ignore[operator]
+            _same_dtype(x, linear.weight, "x")  # type: ignore[arg-type]
+            plain = plain and not lazy and not watched(linear)
+        return plain and self._fused(x)
 
     def multiply(self, x: Tensor | SparseFeatures, weight: Tensor, bias: Tensor | None) -> Tensor:
         """x W^T + b in the cheapest form the features allow."""
@@ -291,8 +298,8 @@ class LTGAConv(GATv2Conv):
             return None
         ones = torch.ones(edges, self.heads, dtype=like.dtype, device=like.device)
         if self.dropout_key is not None:
-            return counter_dropout(ones, self.dropout, self.dropout_key)
-        return torch_dropout(ones, self.dropout)
+            return counter_dropout(ones, self.dropout, self.dropout_key, self.dropout_part)
+        return torch_dropout(ones, self.dropout, part=self.dropout_part)
 
     def _needs_messages(self) -> bool:
         """Explainers and hooks look at messages; everyone else gets the path without them."""
@@ -330,6 +337,26 @@ class LTGAConv(GATv2Conv):
             f"{self.__class__.__name__}({self.in_channels}, {self.out_channels}, heads={self.heads}, "
             f"index={self.index!r})"
         )
+
+
+def _features(x: Any, size: tuple[int, int] | None) -> tuple[Any, Any]:
+    """(source features, target features), checked."""
+    single = not isinstance(x, tuple | list)
+    pair = (x, x) if single else tuple(x)
+    if len(pair) != 2 or pair[0] is None or pair[1] is None:
+        raise InputError("x: expected a tensor or a pair (source features, target features), neither None")
+    for features in pair:
+        if isinstance(features, SparseFeatures):
+            continue
+        if not isinstance(features, Tensor) or features.dim() != 2 or not features.is_floating_point():
+            found = f"{features.dtype} {list(features.shape)}" if isinstance(features, Tensor) else type(features)
+            raise InputError(f"x: expected a floating-point tensor of shape [N, F], got {found}")
+    sizes = (pair[0].size(0), pair[1].size(0))
+    if size is None or tuple(size) == sizes:
+        return pair
+    if single and size[0] == sizes[0] and 0 <= size[1] < sizes[0]:
+        return x, x.head(size[1]) if isinstance(x, SparseFeatures) else x[: size[1]]
+    raise InputError(f"size: is {tuple(size)}, but x has {sizes[0]} sources and {sizes[1]} targets")
 
 
 def check_size(name: str, value: Any) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ltga.errors import InputError
-from ltga.kernels import SparseFeatures, compact_form, counter_dropout, elu, torch_dropout
+from ltga.kernels import Part, SparseFeatures, SparseRows, compact_form, counter_dropout, elu, torch_dropout
 from ltga.kernels.bernoulli import draw
 from ltga.nn.conv import Attention, LTGAConv, check_dropout, check_size
 from ltga.nn.index import EdgeIndex, EntropicIndex, FrozenIndex, LearnedIndex, index_parameters
+from ltga.nn.reach import Hop, Reach
 
 FEATURES, ATTENTION = 0, 1  # what a dropout stream acts on
 
@@ -107,14 +108,25 @@ class LTGA(nn.Module):
 
     def hidden(self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None) -> Tensor:
         """The representation ``[N, hidden_channels * heads]`` that the last layer reads (before dropout)."""
-        for layer in range(len(self.convs) - 1):
-            x = elu(self._apply_layer(layer, x, edge_index, edge_attr))
+        x = self._through(x, [Hop(edge_index, edge_attr)] * (len(self.convs) - 1))
         return x.to_dense() if isinstance(x, SparseFeatures) else x
 
     def forward(self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None) -> Tensor:
-        if len(self.convs) > 1:
-            x = self.hidden(x, edge_index, edge_attr)
-        return self._apply_layer(len(self.convs) - 1, x, edge_index, edge_attr)
+        hop = Hop(edge_index, edge_attr)
+        last = len(self.convs) - 1
+        return self._apply_layer(last, self._through(x, [hop] * last), hop)
+
+    def outputs(self, reach: Reach) -> Tensor:
+        """The logits ``[n, C]`` of ``reach.nodes``: those rows of the full pass, dropout included, and no others.
+
+        >>> x, edge_index = torch.randn(5, 4), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
+        >>> model = LTGA(4, 2).eval()
+        >>> reach = Reach.of(torch.tensor([3, 1]), x, edge_index, None, num_layers=2)
+        >>> torch.allclose(model.outputs(reach), model(x, edge_index)[[3, 1]], atol=1e-6)
+        True
+        """
+        *hops, last = reach.hops
+        return self._apply_layer(len(hops), self._through(reach.x, hops), last)
 
     @torch.no_grad()
     def attend(self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None) -> list[Attention]:
@@ -129,9 +141,10 @@ class LTGA(nn.Module):
         try:
             inside = []
             for layer, conv in enumerate(self.convs):
-                inside.append(conv.attend(self._drop(x, layer), edge_index, edge_attr))  # type: ignore[operator]
+                features = x.to_dense() if isinstance(x, SparseFeatures) and self.backend == "torch" else x
+                inside.append(conv.attend(features, edge_index, edge_attr))  # type: ignore[operator]
                 if layer < len(self.convs) - 1:
-                    x = elu(self._apply_layer(layer, x, edge_index, edge_attr))
+                    x = elu(self._apply_layer(layer, x, Hop(edge_index, edge_attr)))
             return inside
         finally:
             self.train(training)
@@ -171,39 +184,44 @@ class LTGA(nn.Module):
         """The parameters that shape the attention, which the trainer treats apart."""
         return index_parameters(self)
 
-    def _apply_layer(self, layer: int, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None) -> Tensor:
-        conv: Any = self.convs[layer]
-        conv.dropout_key = None if self.dropout_key is None else (*self.dropout_key, layer, ATTENTION)
-        out: Tensor = conv(self._drop(x, layer), edge_index, edge_attr)
-        return out
-
-    def _drop(self, x: Tensor | SparseFeatures, layer: int) -> Tensor | SparseFeatures:
-        """Feature dropout; on sparse features it acts on the stored values."""
-        if self.training and self.dropout > 0:
-            if self.dropout_key is not None:
-                x = self._keyed_dropout(x, (*self.dropout_key, layer, FEATURES))
-            elif isinstance(x, SparseFeatures):
-                x = x.with_values(torch_dropout(x.values, self.dropout))
-            else:
-                constant = layer == 0 and self.backend != "torch" and not torch.compiler.is_compiling()
-                compact = compact_form(x) if constant else None
-                if isinstance(compact, SparseFeatures):
-                    x = _dense_dropout(x, compact, self.dropout)
-                else:
-                    x = torch_dropout(x, self.dropout)
-        if isinstance(x, SparseFeatures) and self.backend == "torch":
-            return x.to_dense()
+    def _through(self, x: Tensor | SparseFeatures, hops: Sequence[Hop]) -> Tensor | SparseFeatures:
+        """The first layers, each followed by ELU."""
+        for layer, hop in enumerate(hops):
+            x = elu(self._apply_layer(layer, x, hop))
         return x
 
-    def _keyed_dropout(self, x: Tensor | SparseFeatures, key: tuple[int, ...]) -> Tensor | SparseFeatures:
+    def _apply_layer(self, layer: int, x: Tensor | SparseFeatures, hop: Hop) -> Tensor:
+        conv: Any = self.convs[layer]
+        conv.dropout_key = None if self.dropout_key is None else (*self.dropout_key, layer, ATTENTION)
+        conv.dropout_part = hop.edges
+        if self.training and self.dropout > 0:
+            x = self._drop(x, layer, hop.nodes)
+        if isinstance(x, SparseFeatures) and self.backend == "torch":
+            x = x.to_dense()
+        out: Tensor = conv(x, hop.edge_index, hop.edge_attr, size=hop.size)
+        return out
+
+    def _drop(self, x: Tensor | SparseFeatures, layer: int, part: Part | None) -> Tensor | SparseFeatures:
+        """Feature dropout; on sparse features it acts on the stored values."""
+        key = None if self.dropout_key is None else (*self.dropout_key, layer, FEATURES)
+        if isinstance(x, SparseRows):
+            whole = self._drop_values(x.whole, key)
+            return x.with_values(whole[x.stored])
         if isinstance(x, SparseFeatures):
-            return x.with_values(counter_dropout(x.values, self.dropout, key))
-        return counter_dropout(x, self.dropout, key)
+            return x.with_values(self._drop_values(x, key))
+        if key is not None:
+            return counter_dropout(x, self.dropout, key, part)
+        constant = layer == 0 and part is None and self.backend != "torch" and not torch.compiler.is_compiling()
+        compact = compact_form(x) if constant else None
+        if isinstance(compact, SparseFeatures):
+            return compact.with_values(self._drop_values(compact, key))
+        return torch_dropout(x, self.dropout, part=part)
 
-
-def _dense_dropout(x: Tensor, sparse: SparseFeatures, p: float) -> SparseFeatures:
-    """``F.dropout(x, p)`` in sparse form, with the same random numbers: one per element, zeros included."""
-    if p == 1.0:
-        return sparse.with_values(torch.zeros_like(sparse.values))
-    kept = draw(x.numel(), 1 - p, sparse.positions)
-    return sparse.with_values(sparse.values * kept.to(x.dtype).div_(1 - p))
+    def _drop_values(self, x: SparseFeatures, key: tuple[int, ...] | None) -> Tensor:
+        """The stored values after dropout, by torch's numbers drawn as for the dense matrix: zeros have theirs too."""
+        if key is not None:
+            return counter_dropout(x.values, self.dropout, key)
+        if self.dropout == 1.0:
+            return torch.zeros_like(x.values)
+        kept = draw(x.shape[0] * x.shape[1], 1 - self.dropout, x.positions)
+        return x.values * kept.to(x.values.dtype).div_(1 - self.dropout)

@@ -21,6 +21,7 @@ from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
 from ltga.nn.methods import find_method
 from ltga.nn.network import LTGA
+from ltga.train.focus import FocusedTask
 from ltga.train.loop import Callback, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
@@ -114,6 +115,8 @@ def fit(
         task = make_task(dataset, split, model, protocol)
         if minibatch is not None:
             task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), minibatch, model, seed)
+        elif isinstance(model, LTGA):
+            task = FocusedTask.of(task, model, protocol)
         title = f"{dataset.name}, {method}, seed {seed}"
         with ProgressLine(title) if progress else nullcontext() as line:
             outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])))

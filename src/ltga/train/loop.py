@@ -49,6 +49,14 @@ class Task:
         out: Tensor = model(self.x, self.edge_index, self.edge_attr)
         return out
 
+    def train_logits(self, model: nn.Module) -> Tensor:
+        """The logits of the training nodes, in their order."""
+        return self.logits(model)[self.train]
+
+    def val_logits(self, model: nn.Module) -> Tensor:
+        """The logits of the validation nodes, in their order."""
+        return self.logits(model)[self.val]
+
     def hidden(self, model: LTGA) -> Tensor:
         return model.hidden(self.x, self.edge_index, self.edge_attr)
 
@@ -164,7 +172,7 @@ def _step(
     """One gradient step: the loss before it, and the norm of the gradient at the index."""
     model.train()
     optimizer.zero_grad()
-    loss = F.cross_entropy(task.logits(model)[task.train], task.y[task.train])
+    loss = F.cross_entropy(task.train_logits(model), task.y[task.train])
     if protocol.prior > 0 and isinstance(model, LTGA):
         loss = loss + protocol.prior * model.shannon_penalty()
     value = loss.item()
@@ -183,7 +191,7 @@ def _step(
 def _evaluate(model: nn.Module, task: Task, epoch: int) -> tuple[float, float]:
     """Loss and accuracy on the validation nodes."""
     model.eval()
-    logits, labels = task.logits(model)[task.val], task.y[task.val]
+    logits, labels = task.val_logits(model), task.y[task.val]
     loss = F.cross_entropy(logits, labels).item()
     if not math.isfinite(loss):
         raise TrainingError(f"the validation loss is {loss} at epoch {epoch}; a lower learning rate may help")
