@@ -513,7 +513,12 @@ def test_wrong_inputs_raise_ltga_errors(backend):
     assert not wrong
     with pytest.raises(LTGAError, match="edge_dim"):
         LTGAConv(4, 2, backend=backend)(x, edge_index, attr)
+    for size in ((5, 6), (4, 4), (5, -1)):
+        with pytest.raises(LTGAError, match="size"):
+            conv(x, edge_index, attr, size=size)
     with pytest.raises(LTGAError, match="size"):
+        conv((x, x), edge_index, attr, size=(5, 4))
+    with pytest.raises(LTGAError, match="target 4"):  # the first four nodes may be the only targets, the fifth is one
         conv(x, edge_index, attr, size=(5, 4))
 
 

@@ -6,7 +6,15 @@ from ltga.kernels.bernoulli import torch_dropout
 from ltga.kernels.dropout import Part, counter_dropout
 from ltga.kernels.gate import edge_mlp
 from ltga.kernels.neighbourhoods import Neighbourhoods, neighbourhoods
-from ltga.kernels.projection import DistinctRows, SparseFeatures, compact_form, project, project_both, sparse_form
+from ltga.kernels.projection import (
+    DistinctRows,
+    SparseFeatures,
+    compact_form,
+    project,
+    project_both,
+    sparse_form,
+    used_again,
+)
 from ltga.kernels.sparse_features import SparseRows
 
 __all__ = [
@@ -28,4 +36,5 @@ __all__ = [
     "project_both",
     "sparse_form",
     "torch_dropout",
+    "used_again",
 ]

@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,6 @@ class DistinctRows:
 
     distinct: Tensor  # [U, F]
     which: Tensor  # [N] int64
-    tptr: Tensor  # [U + 1] int64
-    trow: Tensor  # [N] int32: nodes, distinct row by distinct row
 
     @classmethod
     def from_dense(cls, x: Tensor) -> DistinctRows | None:
@@ -48,15 +47,33 @@ class DistinctRows:
         words = x.detach().contiguous().numpy().view(np.uint32).astype(np.uint64)
         odd = np.random.default_rng(0).integers(1, 2**63, words.shape[1], dtype=np.uint64) | np.uint64(1)
         _, first, which = np.unique(words @ odd, return_index=True, return_inverse=True)
-        distinct, inverse = x[torch.from_numpy(first)], torch.from_numpy(which)
-        if not torch.equal(distinct[inverse], x):
-            return None
-        tptr = F.pad(torch.bincount(inverse, minlength=len(first)).cumsum(0), (1, 0))
-        return cls(distinct, inverse, tptr, inverse.sort(stable=True).indices.int())
+        rows = cls(x[torch.from_numpy(first)], torch.from_numpy(which))
+        return rows if torch.equal(rows.to_dense(), x) else None
+
+    @cached_property
+    def members(self) -> tuple[Tensor, Tensor]:
+        """The nodes of every distinct row, row by row: where each row's begin [U + 1], and their numbers [N] int32."""
+        begin = F.pad(torch.bincount(self.which, minlength=len(self.distinct)).cumsum(0), (1, 0))
+        return begin, self.which.sort(stable=True).indices.int()
+
+    @property
+    def values(self) -> Tensor:
+        return self.distinct
+
+    def size(self, dim: int) -> int:
+        return (len(self.which), self.distinct.size(1))[dim]
+
+    def head(self, count: int) -> DistinctRows:
+        """The first nodes."""
+        return DistinctRows(self.distinct, self.which[:count])
+
+    def to_dense(self) -> Tensor:
+        return self.distinct[self.which]
 
 
 Compact = SparseFeatures | DistinctRows
 _cache: dict[int, tuple[weakref.ref[Tensor], int, Compact | None]] = {}
+_used: dict[int, tuple[weakref.ref[Tensor], int]] = {}
 _lock = threading.Lock()
 
 
@@ -70,13 +87,10 @@ os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
 
 def compact_form(x: Tensor) -> Compact | None:
     """A cheaper form of constant features ``x`` [N, F] if there is one, remembered per tensor and version."""
-    if x.requires_grad or x.dim() != 2 or len(x) < FEWEST_ROWS or x.numel() < SMALLEST or x.device.type != "cpu":
+    if not _may_be_compact(x):
         return None
-    if x.dtype not in (torch.float32, torch.float64) or x.is_inference():
-        return None
-    key = id(x)
     with _lock:
-        hit = _cache.get(key)
+        hit = _cache.get(id(x))
     if hit is not None and hit[0]() is x and hit[1] == x._version:
         return hit[2]
     version = x._version
@@ -85,10 +99,34 @@ def compact_form(x: Tensor) -> Compact | None:
         if found is None and _rows_seem_to_repeat(x):
             rows = DistinctRows.from_dense(x)
             found = rows if rows is not None and len(rows.distinct) < DISTINCT_BELOW * len(x) else None
-    reference = weakref.ref(x, lambda _: _cache.pop(key, None))
     with _lock:
-        _cache[key] = (reference, version, found)
+        _cache[id(x)] = (_until_gone(x, _cache), version, found)
     return found
+
+
+def used_again(x: Tensor) -> bool:
+    """Whether ``x`` was here before or its compact form is known: activations come once and are not worth a search."""
+    if not _may_be_compact(x):
+        return False
+    with _lock:
+        for table in (_cache, _used):
+            hit: Any = table.get(id(x))
+            if hit is not None and hit[0]() is x and hit[1] == x._version:
+                return True
+        _used[id(x)] = (_until_gone(x, _used), x._version)
+    return False
+
+
+def _may_be_compact(x: Tensor) -> bool:
+    if x.requires_grad or x.dim() != 2 or len(x) < FEWEST_ROWS or x.numel() < SMALLEST or x.device.type != "cpu":
+        return False
+    return x.dtype in (torch.float32, torch.float64) and not x.is_inference()
+
+
+def _until_gone(x: Tensor, table: dict[int, Any]) -> weakref.ref[Tensor]:
+    """A reference that takes its entry out of ``table`` when the tensor goes."""
+    key = id(x)
+    return weakref.ref(x, lambda _: table.pop(key, None))
 
 
 def sparse_form(x: Tensor) -> SparseFeatures | None:
@@ -216,7 +254,8 @@ class _Distinct(torch.autograd.Function):
         from ltga.kernels.sparse_rows import sum_rows
 
         summed = buffers.empty((len(ctx.x.distinct), grad.size(1)), grad.dtype)
-        inputs = (ctx.x.tptr.numpy(), ctx.x.trow.numpy(), grad.contiguous().numpy(), summed.numpy())
+        begin, nodes = ctx.x.members
+        inputs = (begin.numpy(), nodes.numpy(), grad.contiguous().numpy(), summed.numpy())
         run_blocks(row_blocks(inputs[0]), lambda _, first, last: sum_rows(first, last, *inputs))
         gw = summed.t() @ ctx.x.distinct if ctx.needs_input_grad[1] else None
         return None, gw, summed.sum(0) if ctx.needs_input_grad[2] else None

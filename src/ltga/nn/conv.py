@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch_geometric.nn import GATv2Conv, MessagePassing
 from torch_geometric.nn.inits import glorot
 from torch_geometric.utils import add_self_loops, remove_self_loops
@@ -18,6 +16,7 @@ from ltga.errors import InputError
 from ltga.functional.graph import aggregate_edges
 from ltga.kernels import (
     NORMALIZERS,
+    DistinctRows,
     Neighbourhoods,
     Part,
     SparseFeatures,
@@ -26,12 +25,15 @@ from ltga.kernels import (
     project,
     project_both,
     torch_dropout,
+    used_again,
 )
 from ltga.nn.adjacency import graph_of, pack_attention
+from ltga.nn.checks import check_dropout, check_features, check_same_dtype, check_size
 from ltga.nn.edge_step import EdgeStep
 from ltga.nn.fused_gate import FusedGate, watched
 from ltga.nn.index import EntropicIndex, make_index, make_modifier
 
+Features = Tensor | SparseFeatures | DistinctRows
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 
 
@@ -218,14 +220,14 @@ class LTGAConv(GATv2Conv):
         self, x: Any, edge_index: Any, edge_attr: Tensor | None, size: tuple[int, int] | None
     ) -> tuple[EdgeStep, Tensor | None]:
         """Everything attention needs, and the residual term."""
-        pair = _features(x, size)
+        pair = self._features(x, size)
         shape = (-1, self.heads, self.out_channels)
         residual = None if self.res is None else self._project(self.res, pair[1])
         if self.share_weights and pair[0] is pair[1]:
             source = target = self._project(self.lin_l, pair[0])
         elif isinstance(x, Tensor) and x.requires_grad and self._plain_product(x, self.lin_l, self.lin_r):
             weights = ((linear.weight, linear.bias) for linear in (self.lin_l, self.lin_r))
-            source, target = project_both(x, len(pair[1]), *weights)
+            source, target = project_both(x, pair[1].size(0), *weights)
         else:
             source, target = self._project(self.lin_l, pair[0]), self._project(self.lin_r, pair[1])
         source, target = source.view(shape), target.view(shape)
@@ -239,32 +241,51 @@ class LTGAConv(GATv2Conv):
         in_csr_order = shortcuts is not None and self.index.csr_order and len(q) == graph.num_edges
         return EdgeStep(self, source, target, graph, attributes, q, in_csr_order, scale, shift), residual
 
-    def _project(self, linear: nn.Module, x: Tensor | SparseFeatures) -> Tensor:
-        if self._plain_product(x.values if isinstance(x, SparseFeatures) else x, linear, width=x.size(1)):
-            return self.multiply(x, linear.weight, linear.bias)  # type: ignore[arg-type]
-        out: Tensor = linear(x.to_dense() if isinstance(x, SparseFeatures) else x)
+    def _features(self, x: Any, size: tuple[int, int] | None) -> tuple[Features, Features]:
+        """(source features, target features), checked, in the cheapest form for a product."""
+        single = not isinstance(x, tuple | list)
+        pair = (x, x) if single else tuple(x)
+        if len(pair) != 2 or pair[0] is None or pair[1] is None:
+            raise InputError("x: expected a tensor or a pair (source features, target features), neither None")
+        for features in pair:
+            check_features(features)
+        sizes = (pair[0].size(0), pair[1].size(0))
+        narrower = single and size is not None and size[0] == sizes[0] and 0 <= size[1] < sizes[0]
+        if size is not None and tuple(size) != sizes and not narrower:
+            raise InputError(f"size: is {tuple(size)}, but x has {sizes[0]} sources and {sizes[1]} targets")
+        source = self._cheapest(pair[0])
+        if not single:
+            return source, source if pair[1] is pair[0] else self._cheapest(pair[1])
+        if size is None or not narrower:
+            return source, source
+        return source, source[: size[1]] if isinstance(source, Tensor) else source.head(size[1])
+
+    def _cheapest(self, x: Tensor | SparseFeatures) -> Features:
+        """Sparse or repeated features as such, once they are seen to be constant."""
+        if not isinstance(x, Tensor) or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu"):
+            return x
+        if not self._fused(x) or x.dtype != self.lin_l.weight.dtype or not used_again(x):
+            return x
+        compact = compact_form(x)
+        return x if compact is None else compact
+
+    def _project(self, linear: nn.Module, x: Features) -> Tensor:
+        if self._plain_product(x, linear):
+            return project(x, linear.weight, linear.bias)  # type: ignore[arg-type]
+        out: Tensor = linear(x if isinstance(x, Tensor) else x.to_dense())
         return out
 
-    def _plain_product(self, x: Tensor, *linears: nn.Module, width: int | None = None) -> bool:
-        """Whether these linears are nothing but products, once features of that ``width`` are found to fit them."""
-        plain = True
+    def _plain_product(self, x: Features, *linears: nn.Module) -> bool:
+        """Whether these linears are nothing but products, once the features are found to fit them."""
+        values = x if isinstance(x, Tensor) else x.values
+        plain = self._fused(values)
         for linear in linears:
             lazy = isinstance(linear.weight, nn.UninitializedParameter)
-            found = x.size(1) if width is None else width
-            if not lazy and found != linear.weight.size(1):  # type: ignore[operator]
-                raise InputError(f"x: has {found} features, the layer was built for {linear.weight.size(1)}")  # type: ignore[operator]
-            _same_dtype(x, linear.weight, "x")  # type: ignore[arg-type]
+            if not lazy and x.size(1) != linear.weight.size(1):  # type: ignore[operator]
+                raise InputError(f"x: has {x.size(1)} features, the layer was built for {linear.weight.size(1)}")  # type: ignore[operator]
+            check_same_dtype(values, linear.weight, "x")  # type: ignore[arg-type]
             plain = plain and not lazy and not watched(linear)
-        return plain and self._fused(x)
-
-    def multiply(self, x: Tensor | SparseFeatures, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """x W^T + b in the cheapest form the features allow."""
-        if isinstance(x, SparseFeatures):
-            return project(x, weight, bias)
-        if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or x.dtype != weight.dtype:
-            return F.linear(x, weight, bias)
-        compact = compact_form(x)
-        return project(x if compact is None else compact, weight, bias)
+        return plain
 
     def _graph(
         self, edge_index: Any, edge_attr: Tensor | None, sources: int, targets: int
@@ -286,7 +307,7 @@ class LTGAConv(GATv2Conv):
             raise InputError(f"edge_attr: expected [{edges}, {self.edge_dim}], got {list(edge_attr.shape)}")
         if isinstance(self.lin_edge.weight, nn.UninitializedParameter):
             self.lin_edge(edge_attr[:1])
-        _same_dtype(edge_attr, self.lin_edge.weight, "edge_attr")
+        check_same_dtype(edge_attr, self.lin_edge.weight, "edge_attr")
         if self.add_self_loops and plain is not None:
             kept, edge_attr = remove_self_loops(plain, edge_attr)
             _, edge_attr = add_self_loops(kept, edge_attr, fill_value=self.fill_value, num_nodes=min(sources, targets))
@@ -337,43 +358,6 @@ class LTGAConv(GATv2Conv):
             f"{self.__class__.__name__}({self.in_channels}, {self.out_channels}, heads={self.heads}, "
             f"index={self.index!r})"
         )
-
-
-def _features(x: Any, size: tuple[int, int] | None) -> tuple[Any, Any]:
-    """(source features, target features), checked."""
-    single = not isinstance(x, tuple | list)
-    pair = (x, x) if single else tuple(x)
-    if len(pair) != 2 or pair[0] is None or pair[1] is None:
-        raise InputError("x: expected a tensor or a pair (source features, target features), neither None")
-    for features in pair:
-        if isinstance(features, SparseFeatures):
-            continue
-        if not isinstance(features, Tensor) or features.dim() != 2 or not features.is_floating_point():
-            found = f"{features.dtype} {list(features.shape)}" if isinstance(features, Tensor) else type(features)
-            raise InputError(f"x: expected a floating-point tensor of shape [N, F], got {found}")
-    sizes = (pair[0].size(0), pair[1].size(0))
-    if size is None or tuple(size) == sizes:
-        return pair
-    if single and size[0] == sizes[0] and 0 <= size[1] < sizes[0]:
-        return x, x.head(size[1]) if isinstance(x, SparseFeatures) else x[: size[1]]
-    raise InputError(f"size: is {tuple(size)}, but x has {sizes[0]} sources and {sizes[1]} targets")
-
-
-def check_size(name: str, value: Any) -> None:
-    """Raise unless ``value`` counts something."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise InputError(f"{name}: expected a whole number from 1, got {value!r}")
-
-
-def check_dropout(name: str, value: Any) -> None:
-    """Raise unless ``value`` is a probability."""
-    if not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise InputError(f"{name}: must lie in [0, 1], got {value!r}")
-
-
-def _same_dtype(values: Tensor, weight: Tensor, name: str) -> None:
-    if values.dtype != weight.dtype and not torch.is_autocast_enabled(values.device.type):
-        raise InputError(f"{name}: is {values.dtype}, the layer's parameters are {weight.dtype}; convert one of them")
 
 
 def _keep_index_if_absent(

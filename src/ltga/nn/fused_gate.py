@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ltga.kernels import Neighbourhoods, edge_mlp
+from ltga.kernels import Neighbourhoods, edge_mlp, project
 from ltga.nn.index import bounded
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class FusedGate:
     conv: LTGAConv
     source: Tensor  # [S, H, C]
     target: Tensor  # [T, H, C]
-    features: Any  # (source features, target features), dense or sparse
+    features: Any  # (source features, target features), dense or compact
     graph: Neighbourhoods
 
     def node_terms(self, attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
@@ -39,7 +39,7 @@ class FusedGate:
         shape = (self.conv.heads, self.conv.out_channels)
         average = weight @ linear.weight.view(*shape, -1).mean(0)  # type: ignore[operator]
         bias = None if linear.bias is None else weight @ linear.bias.view(shape).mean(0)  # type: ignore[operator]
-        return self.conv.multiply(x, average, bias)
+        return project(x, average, bias)
 
     def edge_outputs(
         self, per_target: Tensor, per_source: Tensor, last: nn.Linear, csr_order: bool, bound: float

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from ltga.errors import InputError
 from ltga.kernels import Part, SparseFeatures, SparseRows, compact_form, counter_dropout, elu, torch_dropout
 from ltga.kernels.bernoulli import draw
-from ltga.nn.conv import Attention, LTGAConv, check_dropout, check_size
+from ltga.nn.checks import check_dropout, check_size
+from ltga.nn.conv import Attention, LTGAConv
 from ltga.nn.index import EdgeIndex, EntropicIndex, FrozenIndex, LearnedIndex, index_parameters
 from ltga.nn.reach import Hop, Reach
 
