@@ -18,6 +18,7 @@ from ltga.kernels.dispatch import operator
 from ltga.kernels.threads import run_blocks
 
 TILE = 32  # columns of the weights handled at once, so that a core's own cache holds them for all features
+STRIP = 2 * TILE  # columns a thread takes at a time: calls cost, and so does waiting for a thread that took too much
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +103,8 @@ def project_sparse(values: Tensor, ptr: Tensor, col: Tensor, weight: Tensor, bia
     start = (bias if bias is not None else weight.new_zeros(weight.size(0))).detach().contiguous().numpy()
     matrix = weight.detach().contiguous().numpy()
     inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), matrix, start, out.numpy())
-    parts = max(1, 2 * torch.get_num_threads() * TILE // max(out.size(1), TILE))
-    _run_tiles(out.size(1), len(out), parts, lambda *job: multiply_rows(*job, *inputs))
+    parts = max(1, 2 * torch.get_num_threads() * STRIP // max(out.size(1), STRIP))
+    _run_strips(out.size(1), len(out), parts, lambda *job: multiply_rows(*job, TILE, *inputs))
     return out
 
 
@@ -124,7 +125,7 @@ def project_sparse_backward(
         raise InputError("grad: expected [N, O] of the features' type")
     out, bias = buffers.empty((grad.size(1), features), grad.dtype), grad.new_empty(grad.size(1))
     inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), grad.contiguous().numpy(), out.numpy(), bias.numpy())
-    _run_tiles(out.size(0), len(grad), 1, lambda first, last, *tile: weight_gradient(*tile, *inputs))
+    _run_strips(out.size(0), len(grad), 1, lambda first, last, *strip: weight_gradient(*strip, TILE, *inputs))
     return out, bias
 
 
@@ -133,11 +134,11 @@ def _(grad, values, ptr, col, features):  # type: ignore[no-untyped-def]
     return grad.new_empty(grad.size(1), features), grad.new_empty(grad.size(1))
 
 
-def _run_tiles(columns: int, rows: int, parts: int, task: Callable[[int, int, int, int], None]) -> None:
-    """Call ``task(first, last, tile, width)`` for every tile of columns and part of the rows."""
-    tiles = [(at, min(TILE, columns - at)) for at in range(0, columns, TILE)]
+def _run_strips(columns: int, rows: int, parts: int, task: Callable[[int, int, int, int], None]) -> None:
+    """Call ``task(first, last, begin, end)`` for every strip of columns and part of the rows."""
+    strips = [(at, min(at + STRIP, columns)) for at in range(0, columns, STRIP)]
     bounds = [rows * part // parts for part in range(parts + 1)]
-    jobs = [(a, b, *tile) for tile in tiles for a, b in itertools.pairwise(bounds)]
+    jobs = [(a, b, *strip) for strip in strips for a, b in itertools.pairwise(bounds)]
     run_blocks(jobs, lambda _, *job: task(*job))
 
 

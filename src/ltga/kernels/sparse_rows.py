@@ -5,34 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from ltga.kernels.scalar import compiled, reordered
+from ltga.kernels.transpose import transpose
 from ltga.kernels.vectors import gather_sum, scatter_add
 
 
 @reordered()
-def multiply_rows(first, last, tile, channels, ptr, col, values, weight, start, out):  # type: ignore[no-untyped-def]
-    """Columns tile..tile+channels of out[n] = start + sum of values times columns of weight [O, F].
+def multiply_rows(first, last, begin, end, tile, ptr, col, values, weight, start, out):  # type: ignore[no-untyped-def]
+    """Columns begin..end of out[n] = start + sum of values times columns of weight [O, F], ``tile`` columns at a time.
 
     That part of the weights is turned over into a table small enough to stay in the core's own cache.
     """
     width = out.shape[1]
-    table = np.empty((weight.shape[1], channels), weight.dtype)
-    transpose_rows(0, weight.shape[1], weight[tile : tile + channels], table)
-    for n in range(first, last):
-        at = n * width + tile
-        gather_sum(out, at, start, tile, table, channels, 0, col, values, ptr[n], ptr[n + 1], channels)
+    for column in range(begin, end, tile):
+        channels = min(tile, end - column)
+        table = np.empty((weight.shape[1], channels), weight.dtype)
+        transpose(weight, column, column + channels, table, 0, weight.shape[1])
+        for n in range(first, last):
+            at = n * width + column
+            gather_sum(out, at, start, column, table, channels, 0, col, values, ptr[n], ptr[n + 1], channels)
 
 
 @reordered()
-def weight_gradient(tile, channels, ptr, col, values, grad, out, bias):  # type: ignore[no-untyped-def]
-    """Rows tile..tile+channels of out [O, F], the sum over n of grad[n] times the sparse row n, and of bias [O]."""
-    table, total = np.zeros((out.shape[1], channels), grad.dtype), np.zeros(channels, grad.dtype)
-    for n in range(len(ptr) - 1):
-        at = n * grad.shape[1] + tile
-        scatter_add(table, channels, col, values, ptr[n], ptr[n + 1], grad, at, channels)
-        for c in range(channels):
-            total[c] += grad[n, tile + c]
-    transpose_rows(0, channels, table, out[tile : tile + channels])
-    bias[tile : tile + channels] = total
+def weight_gradient(begin, end, tile, ptr, col, values, grad, out, bias):  # type: ignore[no-untyped-def]
+    """Rows begin..end of out [O, F], the sum over n of grad[n] times the sparse row n, and of bias [O]."""
+    for column in range(begin, end, tile):
+        channels = min(tile, end - column)
+        table, total = np.zeros((out.shape[1], channels), grad.dtype), np.zeros(channels, grad.dtype)
+        for n in range(len(ptr) - 1):
+            at = n * grad.shape[1] + column
+            scatter_add(table, channels, col, values, ptr[n], ptr[n + 1], grad, at, channels)
+            for c in range(channels):
+                total[c] += grad[n, column + c]
+        transpose(table, 0, out.shape[1], out, column, column + channels)
+        bias[column : column + channels] = total
 
 
 @reordered()
@@ -45,19 +50,6 @@ def sum_rows(first, last, tptr, trow, grad, out):  # type: ignore[no-untyped-def
             row = grad[trow[k]]
             for o in range(out.shape[1]):
                 out[u, o] += row[o]
-
-
-@compiled()
-def transpose_rows(first, last, source, out):  # type: ignore[no-untyped-def]
-    """Rows first..last of out = source^T, tile by tile so that both sides stay in cache."""
-    tile = 32
-    for top in range(first, last, tile):
-        bottom = min(top + tile, last)
-        for left in range(0, source.shape[0], tile):
-            right = min(left + tile, source.shape[0])
-            for i in range(top, bottom):
-                for j in range(left, right):
-                    out[i, j] = source[j, i]
 
 
 @compiled()

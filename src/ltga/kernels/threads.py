@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-WORK_PER_BLOCK = 1024  # edges
+WORK_PER_BLOCK = 2048  # edges
 ROW_WORK = 2  # a row costs about as much as two edges
 MAX_BLOCKS = 64
 EVEN = 8
