@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from ltga.cli.app import app
 from ltga.suite import EXPERIMENTS, Experiment, RunSpec, Store
-from ltga.suite.archive import read_archive
+from ltga.suite.archive import read_archive, write_archive
 from ltga.train import Protocol
 
 TINY = Protocol(epochs=2, hidden_channels=4, heads=2)
@@ -88,6 +88,20 @@ def test_export_packs_the_records(tiny: str, tmp_path: Path) -> None:
     packed = {record["id"] for record in read_archive(out)}
     assert packed == {record["id"] for record in Store(tmp_path / "runs").records()} != set()
     assert "there is no folder" in str(ltga("export", out, "--store", tmp_path / "nowhere").exception)
+
+
+def test_import_lets_a_suite_go_on_where_an_archive_ends(tiny: str, tmp_path: Path) -> None:
+    ltga("run", tiny, "--store", tmp_path / "runs", "--seeds", 1)
+    out, again = tmp_path / "records.jsonl.gz", tmp_path / "again"
+    ltga("export", out, "--store", tmp_path / "runs")
+    assert "1 records added" in ltga("import", out, "--store", again).stdout
+    assert "0 records added, 1 were there already" in ltga("import", out, "--store", again).stdout
+    assert "1 already in the store" in ltga("run", tiny, "--store", again).stdout
+    (forged,) = read_archive(out)
+    forged["config"]["seed"] = 7
+    write_archive(out, [forged])
+    assert "is not of the run it says" in str(ltga("import", out, "--store", tmp_path / "third").exception)
+    assert "there is no such file" in str(ltga("import", tmp_path / "nothing.gz", "--store", again).exception)
 
 
 SCRIPT = """

@@ -77,6 +77,7 @@ def test_the_cross_dataset_sweep_is_thirteen_rows_per_dataset() -> None:
     for dataset in ("cora", "wisconsin", "amazon-ratings", "roman-empire"):
         # 13 rows in the table; lambda = 0 and kappa = 1 are one and the same run here.
         assert len(of("sweep-cross", dataset=dataset)) == 12 * 5
+        assert {spec.split for spec in of("sweep-cross", dataset=dataset)} == {0 if dataset == "wisconsin" else None}
     assert set(EXPERIMENTS["sweep-cross"].methods) == {"ltga-head"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import ltga.suite.engine
 from ltga.errors import RecordError
-from ltga.suite import Experiment, Store, find_records, run_suite
+from ltga.suite import Experiment, RunSpec, Store, find_records, run_suite
 from ltga.suite.durations import Durations
 from ltga.suite.status import status
 
@@ -76,3 +76,16 @@ def test_the_closest_likeness_tells_the_time(tiny) -> None:
         durations.learn(record(spec.dataset, spec.method, seconds, **alike))
     assert durations.of(spec) == 6.0  # the median of the same protocol
     assert durations.total([spec, tiny(1, dataset="texas")]) == (6.0, 1)
+
+
+def test_a_run_on_another_split_is_another_run() -> None:
+    usual = RunSpec("wisconsin", "gat", 3)
+    first = RunSpec("wisconsin", "gat", 3, split=0)
+    same = RunSpec("wisconsin", "gat", 3, split=2)  # seed 3 has split 2 anyway
+    records = []
+    for split in (2, 0):
+        config = {"dataset": {"name": "wisconsin"}, "method": "gat", "seed": 3, "split": split}
+        records.append({"id": str(split), "config": {**config, "protocol": usual.protocol.model_dump()}})
+    found = find_records([usual, first, same], records)
+    assert {spec: record["id"] for spec, record in found.items()} == {usual: "2", first: "0", same: "2"}
+    assert str(first) == "wisconsin, gat, seed 3, split 0"

@@ -156,6 +156,24 @@ def export(
     print(f"{out}: {count} records, {out.stat().st_size / 1e6:.1f} MB")
 
 
+@suite_app.command("import")
+def import_(
+    archive: Annotated[
+        Path, typer.Argument(help="What `ltga suite export` wrote, for example results/records.jsonl.gz.")
+    ],
+    store: StoreFolder = Path("runs"),
+) -> None:
+    """Unpack records into a store, so that `ltga suite run` does only what they lack. Models are not in an archive.
+
+    Example: ltga suite import results/records.jsonl.gz --store runs
+    """
+    from ltga.suite import Store
+    from ltga.suite.archive import unpack_archive
+
+    added, already = unpack_archive(archive, Store(store))
+    print(f"{store}: {added} records added" + (f", {already} were there already" if already else ""))
+
+
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ltga.errors import RecordError
 from ltga.suite.store import Store
-from ltga.train.record import Record
+from ltga.train.record import Record, run_id
 from ltga.train.storage import write_atomic
 
 DIGITS = 6
@@ -53,6 +53,20 @@ def read_archive(path: str | Path) -> Iterator[Record]:
         if not isinstance(record, dict) or not {"id", "config", "metrics"} <= record.keys():
             raise RecordError(f"{path}: line {number} is not a record")
         yield record
+
+
+def unpack_archive(path: str | Path, store: Store) -> tuple[int, int]:
+    """Put the records of an archive into a store; returns how many are new there and how many it had."""
+    added = already = 0
+    for record in read_archive(path):
+        if store.record(str(record["id"])) is not None:
+            already += 1
+            continue
+        if record["id"] != run_id(record["config"]):
+            raise RecordError(f"{path}: record {str(record['id'])[:12]} is not of the run it says it is of")
+        store.save(record["id"], {".json": json.dumps(record, indent=1).encode() + b"\n"})
+        added += 1
+    return added, already
 
 
 def stored_records(place: str | Path) -> list[Record]:

@@ -65,7 +65,7 @@ def attempt(job: Job, source: Dataset | str | Path | None) -> Finished:
     """
     try:
         dataset = source if isinstance(source, Dataset) else _load(job.spec.dataset, source)
-        run = fit(dataset, job.spec.method, job.spec.seed, protocol=job.spec.protocol)
+        run = fit(dataset, job.spec.method, job.spec.seed, split=job.spec.split, protocol=job.spec.protocol)
         if run.record["interrupted"]:
             raise KeyboardInterrupt
         if run.record["id"] != job.id:

@@ -42,20 +42,29 @@ class Experiment:
         return {name: STAND_INS[name] for name in self.datasets if name in STAND_INS}
 
 
-def grid(datasets: Iterable[str], methods: Sequence[str], seeds: Sequence[int], **settings: Any) -> tuple[RunSpec, ...]:
+def grid(
+    datasets: Iterable[str], methods: Sequence[str], seeds: Sequence[int], split: int | None = None, **settings: Any
+) -> tuple[RunSpec, ...]:
     """All combinations; a seed of all methods comes before the next seed, so that half a table is still paired.
+
+    With ``split``, all seeds share that one.
 
     >>> [str(spec) for spec in grid(["texas"], ["gcn", "gat"], [1, 2], init="paired")][:2]
     ['texas, gcn, seed 1, init paired', 'texas, gat, seed 1, init paired']
     """
     protocol = Protocol(**settings)
     return tuple(
-        RunSpec(dataset, method, seed, protocol) for dataset in datasets for seed in seeds for method in methods
+        RunSpec(dataset, method, seed, protocol, split) for dataset in datasets for seed in seeds for method in methods
     )
 
 
 def sweep(
-    datasets: Iterable[str], methods: Sequence[str], seeds: Sequence[int], setting: str, values: Iterable[float]
+    datasets: Iterable[str],
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    setting: str,
+    values: Iterable[float],
+    split: int | None = None,
 ) -> tuple[RunSpec, ...]:
     """A grid for every value of one setting of the protocol.
 
@@ -64,7 +73,10 @@ def sweep(
     """
     values = tuple(values)
     return tuple(
-        spec for dataset in datasets for value in values for spec in grid([dataset], methods, seeds, **{setting: value})
+        spec
+        for dataset in datasets
+        for value in values
+        for spec in grid([dataset], methods, seeds, split, **{setting: value})
     )
 
 

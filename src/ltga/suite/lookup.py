@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
+from ltga.data import CATALOGUE
 from ltga.errors import RecordError
 from ltga.suite.spec import RunSpec
 from ltga.train.record import Record
@@ -20,21 +21,30 @@ def find_records(specs: Iterable[RunSpec], records: Iterable[Record]) -> dict[Ru
     {}
     """
     specs = list(dict.fromkeys(specs))
-    wanted = {_key(spec.dataset, spec.method, spec.seed, spec.protocol.model_dump()): spec for spec in specs}
+    wanted: dict[Hashable, list[RunSpec]] = {}
+    for spec in specs:
+        wanted.setdefault(
+            _key(spec.dataset, spec.method, spec.seed, spec.protocol.model_dump(), spec.split), []
+        ).append(spec)
     found: dict[RunSpec, Record] = {}
     for record in records:
         config = record["config"]
-        spec = wanted.get(_key(config["dataset"]["name"], config["method"], config["seed"], config["protocol"]))
-        if spec is None:
-            continue
-        if spec in found and found[spec]["id"] != record["id"]:
-            raise RecordError(
-                f"{spec}: records {found[spec]['id'][:12]} and {record['id'][:12]} are of different graphs or "
-                "splits; move one of them out of the store"
-            )
-        found[spec] = record
+        key = _key(config["dataset"]["name"], config["method"], config["seed"], config["protocol"], config["split"])
+        for spec in wanted.get(key, ()):
+            if spec in found and found[spec]["id"] != record["id"]:
+                raise RecordError(
+                    f"{spec}: records {found[spec]['id'][:12]} and {record['id'][:12]} are of different graphs or "
+                    "splits; move one of them out of the store"
+                )
+            found[spec] = record
     return {spec: found[spec] for spec in specs if spec in found}
 
 
-def _key(dataset: str, method: str, seed: int, protocol: dict[str, Any]) -> Hashable:
-    return dataset, method, seed, tuple(sorted(protocol.items()))
+def _key(dataset: str, method: str, seed: int, protocol: dict[str, Any], split: int | None) -> Hashable:
+    """What a run and its record share; of the split only whether it is another than the seed's own.
+
+    Of a graph that is not in the catalogue it is not known which split that is, and any will do.
+    """
+    facts = CATALOGUE.get(dataset)
+    usual = facts is None or split is None or split == (seed - 1) % facts.splits
+    return dataset, method, seed, tuple(sorted(protocol.items())), None if usual else split

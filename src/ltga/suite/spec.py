@@ -29,6 +29,7 @@ class RunSpec:
         method: a name of the method catalogue.
         seed: decides weights, dropout and split, as in :func:`~ltga.train.fit`.
         protocol: how it is trained, initialisation included.
+        split: which split, where the seed does not decide that.
 
     >>> spec = RunSpec("cora", "ltga-head", 1, Protocol(warmup=0, init="paired"))
     >>> spec.overrides
@@ -41,6 +42,7 @@ class RunSpec:
     method: str
     seed: int
     protocol: Protocol = _DEFAULT
+    split: int | None = None
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -54,7 +56,8 @@ class RunSpec:
 
     def __str__(self) -> str:
         settings = ", ".join(f"{name} {value}" for name, value in self.overrides.items())
-        return f"{self.dataset}, {self.method}, seed {self.seed}" + (f", {settings}" if settings else "")
+        split = "" if self.split is None else f", split {self.split}"
+        return f"{self.dataset}, {self.method}, seed {self.seed}{split}" + (f", {settings}" if settings else "")
 
 
 @dataclass(frozen=True)
@@ -94,5 +97,5 @@ def identify(specs: Iterable[RunSpec], root: str | Path | None = None, *, downlo
             continue
         for spec in specs:
             if spec.dataset == name:
-                ids[spec] = run_id(run_configuration(dataset, spec.method, spec.seed, None, spec.protocol))
+                ids[spec] = run_id(run_configuration(dataset, spec.method, spec.seed, spec.split, spec.protocol))
     return Identified({spec: ids[spec] for spec in specs if spec in ids}, absent)

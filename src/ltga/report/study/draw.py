@@ -93,7 +93,7 @@ def draw_gradients(study: Study, experiment: Experiment) -> list[Drawing]:
 def draw_overview(study: Study, experiment: Experiment) -> list[Drawing]:
     """What q became, where attention has zeros, and the sweeps by distance from softmax."""
     found = study.runs(experiment)
-    defaults = {spec: run for spec, run in found.items() if not spec.overrides}
+    defaults = {spec: run for spec, run in found.items() if set(spec.overrides) <= {"init"}}
     points = {}
     for dataset, runs in _by_dataset(defaults, "ltga-head").items():
         known = homophily(dataset)

@@ -30,19 +30,21 @@ def sweep_points(specs: Iterable[RunSpec]) -> dict[tuple[str, str, float], list[
     swept = [setting for setting in SWEPT if any(setting in spec.overrides for spec in specs)]
     points: dict[tuple[str, str, float], list[RunSpec]] = {}
     for setting in swept:
-        values = sorted({getattr(spec.protocol, setting) for spec in specs if set(spec.overrides) <= {setting}})
+        values = sorted({getattr(spec.protocol, setting) for spec in specs if _alone(spec, setting)})
         for dataset in dict.fromkeys(spec.dataset for spec in specs):
             for value in values:
                 here = [
                     spec
                     for spec in specs
-                    if spec.dataset == dataset
-                    and getattr(spec.protocol, setting) == value
-                    and set(spec.overrides) <= {setting}
+                    if spec.dataset == dataset and getattr(spec.protocol, setting) == value and _alone(spec, setting)
                 ]
                 if here:
                     points[dataset, setting, float(value)] = here
     return points
+
+
+def _alone(spec: RunSpec, setting: str) -> bool:
+    return set(spec.overrides) <= {setting, "init"}
 
 
 def sweep_table(study: Study, experiment: Experiment) -> Table:
