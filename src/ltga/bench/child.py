@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from ltga.bench.works import WORKS, layers, random_graph, step
+from ltga.data import Dataset
 
 
 def times(work: str, names: list[str], data: str | None, repeats: int | None) -> dict[str, Any]:
@@ -74,7 +75,19 @@ def training(dataset: str, epochs: int, data: str | None) -> dict[str, Any]:
             seconds = run()
             if attempt > 0:  # the first round compiles
                 rounds[name].append(seconds)
-    return {"seconds": rounds}
+    return {"seconds": rounds, "reach": _reach(graph)}
+
+
+def _reach(graph: Dataset) -> dict[str, float]:
+    """The share of a full pass's rows that two layers need for the training and for the validation nodes."""
+    from ltga.nn.reach import Reach
+
+    parts = dict(zip(("train", "val"), graph.split(0)))
+    data = graph.data
+    return {
+        name: Reach.of(mask.nonzero().squeeze(1), data.x, data.edge_index, None, num_layers=2).share
+        for name, mask in parts.items()
+    }
 
 
 def million(nodes: int, edges: int) -> dict[str, Any]:
