@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
-from ltga.kernels import SparseFeatures, bernoulli, torch_dropout
+from ltga.errors import LTGAError
+from ltga.kernels import Part, SparseFeatures, bernoulli, counter_dropout, torch_dropout
 from ltga.kernels.bernoulli import FEWEST, _draws_as_torch_does, draw
 from ltga.kernels.mersenne import next_block, temper
 from ltga.nn import LTGA
@@ -107,3 +109,55 @@ def test_where_torch_draws_otherwise_torch_does_the_work(monkeypatch: pytest.Mon
     assert torch.equal(torch_dropout(x, 0.4), wanted)
     torch.manual_seed(1)
     assert torch.equal(draw(10000, 0.6, torch.tensor([3, 5])), (wanted != 0).view(-1)[[3, 5]])
+
+
+def test_unsorted_numbers_are_drawn_in_their_own_order() -> None:
+    wanted = torch.tensor([9000, 3, 3, 7000])
+    torch.manual_seed(1)
+    drawn = torch.empty(10_000).bernoulli_(0.6) != 0
+    torch.manual_seed(1)
+    assert torch.equal(draw(10_000, 0.6, wanted), drawn[wanted])
+
+
+@pytest.mark.parametrize("wanted", [[-1, 2], [2, 10_000]])
+def test_numbers_beyond_the_draws_are_refused(wanted: list[int]) -> None:
+    with pytest.raises(LTGAError, match="wanted"):
+        draw(10_000, 0.6, torch.tensor(wanted))
+
+
+@pytest.mark.parametrize("kind", ["torch", "counter"])
+def test_a_part_must_be_one_of_the_array(kind: str) -> None:
+    for rows in (torch.arange(4), torch.arange(5) + 6, torch.arange(5) - 1, torch.arange(5).int()):
+        part = Part(rows, 10)
+        with pytest.raises(LTGAError, match="part"):
+            if kind == "torch":
+                torch_dropout(torch.ones(5, 3), 0.5, part=part)
+            else:
+                counter_dropout(torch.ones(5, 3), 0.5, (1, 2), part)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_part_is_dropped_as_it_would_be_in_the_whole(dtype: torch.dtype) -> None:
+    rows = torch.tensor([7, 0, 3000, 2])
+    torch.manual_seed(1)
+    wanted = F.dropout(torch.ones(4000, 6, dtype=dtype), 0.3)[rows]
+    torch.manual_seed(1)
+    assert torch.equal(torch_dropout(torch.ones(4, 6, dtype=dtype), 0.3, part=Part(rows, 4000)), wanted)
+
+
+def test_transforms_of_functions_see_a_derivative() -> None:
+    x = torch.randn(80, 80)
+
+    def loss(x: Tensor) -> Tensor:
+        torch.manual_seed(1)
+        return torch_dropout(x, 0.3).square().sum()
+
+    torch.manual_seed(1)
+    torch.testing.assert_close(torch.func.grad(loss)(x), 2 * F.dropout(x, 0.3) / 0.7)
+
+
+def test_the_trial_leaves_the_generator_alone() -> None:
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    _draws_as_torch_does.__wrapped__()
+    assert torch.equal(torch.get_rng_state(), before)

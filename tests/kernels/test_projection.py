@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from ltga import LTGAError
-from ltga.kernels import SparseFeatures, compact_form, project, sparse_form
+from ltga.kernels import DistinctRows, SparseFeatures, compact_form, project, project_both, sparse_form, used_again
 from ltga.kernels.projection import SPARSE_BELOW, _cache
 from ltga.nn import LTGAConv
 
@@ -203,3 +203,39 @@ def test_a_form_made_in_inference_mode_serves_training_afterwards():
         project(compact_form(x), conv.lin_l.weight, None)
     conv(x, edge_index).sum().backward()
     assert conv.lin_l.weight.grad is not None
+
+
+def test_features_count_as_constant_when_they_come_again() -> None:
+    x = bag_of_words(0.01)
+    assert not used_again(x) and used_again(x)
+    x[0, 0] = 3.0  # changed in place: another tensor, as it were
+    assert not used_again(x) and used_again(x)
+    known = bag_of_words(0.02)
+    compact_form(known)
+    assert used_again(known)
+    assert not used_again(torch.randn(600, 200, requires_grad=True))
+
+
+def test_the_first_of_repeated_rows() -> None:
+    x = torch.randn(40, 90)[torch.randint(0, 40, (900,))]
+    rows = compact_form(x)
+    assert isinstance(rows, DistinctRows) and rows.size(0) == 900 and rows.size(1) == 90
+    weight = torch.randn(7, 90, requires_grad=True)
+    wanted = x[:500] @ weight.t()
+    found = project(rows.head(500), weight, None)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+    upstream = torch.randn(500, 7)
+    ours, theirs = (torch.autograd.grad(out, weight, upstream)[0] for out in (found, wanted))
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_two_products_of_one_input_have_their_derivatives() -> None:
+    x, *weights = (torch.randn(size, dtype=torch.double, requires_grad=True) for size in ((9, 4), (3, 4), (3,), (2, 4)))
+
+    def both(x: torch.Tensor, left: torch.Tensor, bias: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return project_both(x, 5, (left, bias), (right, None))
+
+    for ours, theirs in zip(both(x, *weights), (x @ weights[0].t() + weights[1], x[:5] @ weights[2].t())):
+        torch.testing.assert_close(ours, theirs)
+    assert torch.autograd.gradcheck(both, (x, *weights))
+    assert torch.autograd.gradgradcheck(both, (x, *weights))

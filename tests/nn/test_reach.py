@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from ltga.errors import LTGAError
 from ltga.kernels import SparseFeatures
 from ltga.nn import LTGA
 from ltga.nn.reach import Reach
@@ -101,3 +102,45 @@ def test_the_share_is_of_the_whole_graph() -> None:
     assert Reach.of(NODES, x, edge_index, None, num_layers=2).share < 0.2
     model = LTGA(FEATURES, 4, hidden_channels=6, heads=2).eval()
     torch.testing.assert_close(model.outputs(whole), model(x, edge_index), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [torch.tensor([3, 3]), torch.tensor([-1]), torch.tensor([N]), torch.ones(N, dtype=torch.bool)],
+    ids=["twice", "negative", "outside", "mask"],
+)
+def test_a_reach_is_of_different_nodes_of_the_graph(nodes: Tensor) -> None:
+    x, edge_index, _ = _graph(True)
+    with pytest.raises(LTGAError, match="nodes"):
+        Reach.of(nodes, x, edge_index, None, num_layers=2)
+
+
+def test_what_does_not_fit_a_reach_is_refused() -> None:
+    x, edge_index, _ = _graph(True)
+    with pytest.raises(LTGAError, match="contiguous"):
+        Reach.of(NODES, x.t().contiguous().t(), edge_index, None, num_layers=2)
+    reach = Reach.of(NODES, x, edge_index, None, num_layers=2)
+    with pytest.raises(LTGAError, match="is for 2 layers"):
+        LTGA(FEATURES, 4, num_layers=3).outputs(reach)
+    model = LTGA(FEATURES, 4)
+    model.convs[0].add_self_loops = False
+    with pytest.raises(LTGAError, match="self-loops"):
+        model.outputs(reach)
+
+
+def test_a_layer_forgets_the_reach_it_was_used_for() -> None:
+    x, edge_index, _ = _graph(True)
+    model = LTGA(FEATURES, 4, hidden_channels=6, heads=2)
+    model.outputs(Reach.of(NODES, x, edge_index, None, num_layers=2))
+    assert model.convs[0](x, edge_index).shape == (N, 12)
+
+
+def test_half_precision_under_autocast() -> None:
+    x, edge_index, _ = _graph(True)
+    model = LTGA(FEATURES, 4, hidden_channels=6, heads=2)
+    reach = Reach.of(NODES, x, edge_index, None, num_layers=2)
+    with torch.autocast("cpu"):
+        torch.manual_seed(1)
+        whole = model(x, edge_index)[NODES]
+        torch.manual_seed(1)
+        torch.testing.assert_close(model.outputs(reach), whole, rtol=0.05, atol=0.05)

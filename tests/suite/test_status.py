@@ -89,3 +89,9 @@ def test_a_run_on_another_split_is_another_run() -> None:
     found = find_records([usual, first, same], records)
     assert {spec: record["id"] for spec, record in found.items()} == {usual: "2", first: "0", same: "2"}
     assert str(first) == "wisconsin, gat, seed 3, split 0"
+    for record in records:  # of a graph of one's own it is not known which split belongs to a seed
+        record["config"]["dataset"]["name"] = "mine"
+    mine = [RunSpec("mine", "gat", 3, split=split) for split in (0, 2, 5)]
+    assert {spec.split: record["id"] for spec, record in find_records(mine, records).items()} == {0: "0", 2: "2"}
+    with pytest.raises(RecordError, match="splits"):
+        find_records([RunSpec("mine", "gat", 3)], records)

@@ -9,6 +9,8 @@ from MKL instead); where it does not, torch does the work.
 from __future__ import annotations
 
 import math
+import os
+import threading
 from functools import cache
 from typing import Any
 
@@ -17,14 +19,24 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ltga.errors import InputError
 from ltga.kernels import buffers
-from ltga.kernels.dropout import Part
+from ltga.kernels.dropout import Part, checked_rows
 from ltga.kernels.threads import run_blocks
 
 CHUNK = 1 << 18  # elements that a thread scales at a time
 FEWEST = 4096  # draws; below that, moving the state costs more than it saves
 WORDS = 624
 _STATE_BYTES = 5056
+_lock = threading.Lock()
+
+
+def _new_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
 _LEFT, _NEXT, _STATE = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * WORDS)
 
 
@@ -41,39 +53,55 @@ def torch_dropout(x: Tensor, p: float, training: bool = True, part: Part | None 
     """
     if not training or p == 0.0:
         return x
-    if part is not None and p < 1.0:
-        kept = draw(part.total * x.size(1), 1 - p).view(part.total, -1)[part.rows]
-        return _Dropout.apply(x, kept, 1 - p)
-    known = x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and x.is_contiguous()
-    if not known or not 0.0 < p < 1.0 or torch.compiler.is_compiling() or not _worth_it(x.numel()):
+    if not 0.0 < p < 1.0:
+        return F.dropout(x, p)
+    ours = x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not torch.compiler.is_compiling()
+    if part is not None:
+        rows = checked_rows(part, x)
+        kept = draw(part.total * x.size(1), 1 - p).view(part.total, -1)[rows]
+        return _Dropout.apply(x, kept, 1 - p) if ours else x * kept.to(x.device, x.dtype).div_(1 - p)
+    if not ours or not x.is_contiguous() or not _worth_it(x.numel()):
         return F.dropout(x, p)
     return _Dropout.apply(x, draw(x.numel(), 1 - p).view(x.shape), 1 - p)
 
 
+@torch.compiler.disable
 def draw(count: int, p: float, wanted: Tensor | None = None) -> Tensor:
-    """``torch.empty(count).bernoulli_(p)`` as booleans; only the draws numbered ``wanted`` (ascending) if given."""
+    """``torch.empty(count).bernoulli_(p)`` as booleans; only the draws numbered ``wanted`` if given."""
+    if wanted is not None and len(wanted):
+        if bool((wanted.diff() < 0).any()):
+            ascending, order = wanted.sort()
+            return torch.empty(len(wanted), dtype=torch.bool).index_copy_(0, order, draw(count, p, ascending))
+        if int(wanted[0]) < 0 or int(wanted[-1]) >= count:
+            raise InputError(f"wanted: has numbers outside 0..{count - 1}")
     if not _worth_it(count):
         drawn = torch.empty(count).bernoulli_(p) != 0
         return drawn if wanted is None else drawn[wanted]
-    return _draw(count, p, wanted)
+    with _lock:  # draws that another thread makes through torch itself meanwhile are lost
+        return _draw(count, p, wanted)
 
 
 def _worth_it(count: int) -> bool:
-    return count >= FEWEST and _draws_as_torch_does()
+    # Inside torch.func even the generator's state is wrapped, and cannot be looked into.
+    return count >= FEWEST and not torch._C._are_functorch_transforms_active() and _draws_as_torch_does()
 
 
 @cache
 def _draws_as_torch_does() -> bool:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
+    generator = torch.default_generator  # torch.manual_seed would reseed accelerators too
+    before = generator.get_state()
+    try:
+        generator.manual_seed(1)
         torch.rand(1)  # an odd place to start
-        if torch.get_rng_state().numel() != _STATE_BYTES:
+        start = generator.get_state()
+        if start.numel() != _STATE_BYTES:
             return False
-        start = torch.get_rng_state()
         wanted = torch.empty(3 * WORDS).bernoulli_(0.6) != 0
-        after = torch.get_rng_state()
-        torch.set_rng_state(start)
-        return torch.equal(_draw(3 * WORDS, 0.6, None), wanted) and torch.equal(torch.get_rng_state(), after)
+        after = generator.get_state()
+        generator.set_state(start)
+        return torch.equal(_draw(3 * WORDS, 0.6, None), wanted) and torch.equal(generator.get_state(), after)
+    finally:
+        generator.set_state(before)
 
 
 def _draw(count: int, p: float, wanted: Tensor | None) -> Tensor:
@@ -99,10 +127,13 @@ def _draw(count: int, p: float, wanted: Tensor | None) -> Tensor:
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, kept: Tensor, share: float) -> Tensor:
-        ctx.save_for_backward(kept)
-        ctx.share = share
+    def forward(x: Tensor, kept: Tensor, share: float) -> Tensor:
         return _scaled(x, kept, share)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
+        _, kept, ctx.share = inputs
+        ctx.save_for_backward(kept)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]

@@ -48,7 +48,7 @@ def counter_dropout(x: Tensor, p: float, key: tuple[int, ...], part: Part | None
     if x.device.type != "cpu":
         raise InputError("counter_dropout: only CPU tensors are supported; use torch's dropout elsewhere")
     wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
-    rows = None if part is None else _checked_rows(part, x)
+    rows = None if part is None else checked_rows(part, x)
     return _counter_dropout(wide, p, mix_key(key), rows).to(x.dtype)
 
 
@@ -62,10 +62,14 @@ def mix_key(key: tuple[int, ...]) -> int:
     return state - (1 << 64) if state >> 63 else state
 
 
-def _checked_rows(part: Part, x: Tensor) -> Tensor:
-    if x.dim() != 2 or part.rows.shape != x.shape[:1] or part.rows.dtype != torch.int64:
+def checked_rows(part: Part, x: Tensor) -> Tensor:
+    """The rows of ``part``, found to be those of ``x`` [n, C]."""
+    rows = part.rows
+    if x.dim() != 2 or rows.shape != x.shape[:1] or rows.dtype != torch.int64:
         raise InputError(f"part: expected the number of each of the {len(x)} rows of x [n, C], int64")
-    return part.rows
+    if len(rows) and (int(rows.min()) < 0 or int(rows.max()) >= part.total):
+        raise InputError(f"part: has rows outside 0..{part.total - 1}")
+    return rows
 
 
 @operator("counter_dropout")

@@ -136,7 +136,8 @@ def _(grad, values, ptr, col, features):  # type: ignore[no-untyped-def]
 
 def _run_strips(columns: int, rows: int, parts: int, task: Callable[[int, int, int, int], None]) -> None:
     """Call ``task(first, last, begin, end)`` for every strip of columns and part of the rows."""
-    strips = [(at, min(at + STRIP, columns)) for at in range(0, columns, STRIP)]
+    width = STRIP if columns > STRIP else TILE
+    strips = [(at, min(at + width, columns)) for at in range(0, columns, width)]
     bounds = [rows * part // parts for part in range(parts + 1)]
     jobs = [(a, b, *strip) for strip in strips for a, b in itertools.pairwise(bounds)]
     run_blocks(jobs, lambda _, *job: task(*job))

@@ -38,12 +38,15 @@ def initialize(model: nn.Module, seed: int, init: str) -> nn.Module:
         return model
     if init == "paper":
         torch.manual_seed(seed)
+    convs = [conv for conv in model.convs if isinstance(conv, LTGAConv)]
     with torch.no_grad():
-        for layer, conv in enumerate(model.convs):
-            assert isinstance(conv, LTGAConv)
-            if init == "paper":
+        if init == "paper":
+            for conv in convs:  # the paper's cells come out if the gates of all layers are drawn before the first layer
+                _paper_extras(conv)
+            for conv in convs:
                 _paper_layer(conv)
-            else:
+        else:
+            for layer, conv in enumerate(convs):
                 _paired_layer(conv, seed, layer)
     return model
 
@@ -66,16 +69,17 @@ def _paper_layer(conv: LTGAConv) -> None:
         if extra is not None:
             nn.init.xavier_uniform_(extra.weight)
     _zero(conv.bias)
-    _paper_extras(conv)
 
 
 def _paper_extras(conv: LTGAConv) -> None:
-    """Index and modifier: scalars start at 0 and draw nothing, a gate draws its two linears."""
+    """Index and modifier: scalars start at 0 and draw nothing, a gate draws its two linears and the first one again."""
     for owner in (conv.index, conv.modifier):
         gate = getattr(owner, "gate", None)
         if isinstance(gate, EdgeMLP):
             _torch_linear(gate.hidden)
             _torch_linear(gate.out)
+            nn.init.xavier_uniform_(gate.hidden.weight)
+            _zero(gate.hidden.bias)
             _zero(gate.out.weight)
             _zero(gate.out.bias)
         elif owner is not None:

@@ -126,6 +126,10 @@ class LTGA(nn.Module):
         >>> torch.allclose(model.outputs(reach), model(x, edge_index)[[3, 1]], atol=1e-6)
         True
         """
+        if len(reach.hops) != len(self.convs):
+            raise InputError(f"reach: is for {len(reach.hops)} layers, the network has {len(self.convs)}")
+        if not all(conv.add_self_loops for conv in self.convs):
+            raise InputError("reach: needs layers that add self-loops")
         *hops, last = reach.hops
         return self._apply_layer(len(hops), self._through(reach.x, hops), last)
 
@@ -178,7 +182,7 @@ class LTGA(nn.Module):
                 indices[id(conv.index)] = conv.index
         if not indices:
             return torch.zeros(())
-        # All layers have the same number of heads and edges, so the mean of means is the mean.
+        # In a full pass all layers have the same number of heads and edges, so the mean of means is the mean.
         return torch.stack([index.shannon_penalty() for index in indices.values()]).mean()
 
     def index_parameters(self) -> Iterator[nn.Parameter]:
@@ -199,7 +203,10 @@ class LTGA(nn.Module):
             x = self._drop(x, layer, hop.nodes)
         if isinstance(x, SparseFeatures) and self.backend == "torch":
             x = x.to_dense()
-        out: Tensor = conv(x, hop.edge_index, hop.edge_attr, size=hop.size)
+        try:
+            out: Tensor = conv(x, hop.edge_index, hop.edge_attr, size=hop.size)
+        finally:
+            conv.dropout_part = None
         return out
 
     def _drop(self, x: Tensor | SparseFeatures, layer: int, part: Part | None) -> Tensor | SparseFeatures:
@@ -212,7 +219,13 @@ class LTGA(nn.Module):
             return x.with_values(self._drop_values(x, key))
         if key is not None:
             return counter_dropout(x, self.dropout, key, part)
-        constant = layer == 0 and part is None and self.backend != "torch" and not torch.compiler.is_compiling()
+        constant = (
+            layer == 0
+            and part is None
+            and x.is_contiguous()
+            and self.backend != "torch"
+            and not torch.compiler.is_compiling()
+        )
         compact = compact_form(x) if constant else None
         if isinstance(compact, SparseFeatures):
             return compact.with_values(self._drop_values(compact, key))

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ltga.errors import InputError
 from ltga.kernels import Part, SparseFeatures, SparseRows, compact_form
 
 
@@ -57,6 +58,7 @@ class Reach:
         num_layers: int,
     ) -> Reach:
         """The reach of different ``nodes`` ``[n]`` of a graph to whose nodes layers add self-loops."""
+        _check(nodes, x)
         proper = (edge_index[0] != edge_index[1]).nonzero().squeeze(1)
         source, target = edge_index[:, proper]
         hops, written = [], nodes
@@ -66,10 +68,7 @@ class Reach:
             )
             hops.append(hop)
         compact = x if isinstance(x, SparseFeatures) else compact_form(x)
-        part = SparseRows.of(compact, written) if isinstance(compact, SparseFeatures) else None
-        if part is None:
-            assert isinstance(x, Tensor)
-            return cls(x[written], tuple(reversed(hops)), nodes)
+        part = SparseRows.of(compact, written) if isinstance(compact, SparseFeatures) else x[written]  # type: ignore[index]
         return cls(part, tuple(reversed(hops)), nodes)
 
     @property
@@ -77,6 +76,17 @@ class Reach:
         """Rows read and written in all layers, as a share of those of the whole graph."""
         rows = sum(sum(hop.size) for hop in self.hops if hop.size is not None)
         return rows / sum(2 * hop.nodes.total for hop in self.hops if hop.nodes is not None)
+
+
+def _check(nodes: Tensor, x: Tensor | SparseFeatures) -> None:
+    if nodes.dim() != 1 or nodes.dtype != torch.int64:
+        raise InputError(f"nodes: expected node numbers [n], int64, got {nodes.dtype} {list(nodes.shape)}")
+    if len(nodes) and (int(nodes.min()) < 0 or int(nodes.max()) >= x.size(0)):
+        raise InputError(f"nodes: has numbers outside 0..{x.size(0) - 1}")
+    if len(nodes.unique()) != len(nodes):
+        raise InputError("nodes: has a node twice; a reach is of different nodes")
+    if isinstance(x, Tensor) and not x.is_contiguous():
+        raise InputError("x: dropout draws in the order of memory; call x.contiguous() first")
 
 
 def _hop_into(

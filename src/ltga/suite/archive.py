@@ -17,7 +17,7 @@ from typing import Any
 
 from ltga.errors import RecordError
 from ltga.suite.store import Store
-from ltga.train.record import Record, run_id
+from ltga.train.record import SCHEMA, Record, run_id
 from ltga.train.storage import write_atomic
 
 DIGITS = 6
@@ -26,7 +26,9 @@ LARGEST = 1 << 30  # bytes when unpacked; an archive of the whole study has a fe
 
 def write_archive(path: str | Path, records: Iterable[Record]) -> int:
     """Write the records to ``path``; returns how many. The same records give the same bytes."""
-    lines = {record["id"]: json.dumps(rounded(record), separators=(",", ":"), allow_nan=False) for record in records}
+    # A record's id follows from its configuration, which therefore stays as it is.
+    short = ({**rounded(record), "config": record["config"]} for record in records)
+    lines = {record["id"]: json.dumps(record, separators=(",", ":"), allow_nan=False) for record in short}
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", filename="", mtime=0) as stream:
         for run in sorted(lines):
@@ -57,16 +59,16 @@ def read_archive(path: str | Path) -> Iterator[Record]:
 
 def unpack_archive(path: str | Path, store: Store) -> tuple[int, int]:
     """Put the records of an archive into a store; returns how many are new there and how many it had."""
-    added = already = 0
-    for record in read_archive(path):
-        if store.record(str(record["id"])) is not None:
-            already += 1
-            continue
+    records = list(read_archive(path))
+    for record in records:  # all of them first: a bad archive changes nothing
         if record["id"] != run_id(record["config"]):
             raise RecordError(f"{path}: record {str(record['id'])[:12]} is not of the run it says it is of")
+        if record.get("schema") != SCHEMA or record.get("interrupted"):
+            raise RecordError(f"{path}: record {record['id'][:12]} is of another version, or of an interrupted run")
+    new = [record for record in records if not (store.folder / f"{record['id']}.json").exists()]
+    for record in new:
         store.save(record["id"], {".json": json.dumps(record, indent=1).encode() + b"\n"})
-        added += 1
-    return added, already
+    return len(new), len(records) - len(new)
 
 
 def stored_records(place: str | Path) -> list[Record]:

@@ -23,14 +23,16 @@ def find_records(specs: Iterable[RunSpec], records: Iterable[Record]) -> dict[Ru
     specs = list(dict.fromkeys(specs))
     wanted: dict[Hashable, list[RunSpec]] = {}
     for spec in specs:
-        wanted.setdefault(
-            _key(spec.dataset, spec.method, spec.seed, spec.protocol.model_dump(), spec.split), []
-        ).append(spec)
+        key = _key(spec.dataset, spec.method, spec.seed, spec.protocol.model_dump(), spec.split)
+        wanted.setdefault(key, []).append(spec)
     found: dict[RunSpec, Record] = {}
     for record in records:
         config = record["config"]
-        key = _key(config["dataset"]["name"], config["method"], config["seed"], config["protocol"], config["split"])
-        for spec in wanted.get(key, ()):
+        what = config["dataset"]["name"], config["method"], config["seed"], config["protocol"]
+        matching = list(wanted.get(_key(*what, config["split"]), ()))
+        if _is_the_seeds_own(config):
+            matching += wanted.get(_key(*what, None), ())
+        for spec in matching:
             if spec in found and found[spec]["id"] != record["id"]:
                 raise RecordError(
                     f"{spec}: records {found[spec]['id'][:12]} and {record['id'][:12]} are of different graphs or "
@@ -41,10 +43,10 @@ def find_records(specs: Iterable[RunSpec], records: Iterable[Record]) -> dict[Ru
 
 
 def _key(dataset: str, method: str, seed: int, protocol: dict[str, Any], split: int | None) -> Hashable:
-    """What a run and its record share; of the split only whether it is another than the seed's own.
+    return dataset, method, seed, tuple(sorted(protocol.items())), split
 
-    Of a graph that is not in the catalogue it is not known which split that is, and any will do.
-    """
-    facts = CATALOGUE.get(dataset)
-    usual = facts is None or split is None or split == (seed - 1) % facts.splits
-    return dataset, method, seed, tuple(sorted(protocol.items())), None if usual else split
+
+def _is_the_seeds_own(config: dict[str, Any]) -> bool:
+    """Whether the split is the one that belongs to the seed; any will do where it is not known how many there are."""
+    facts = CATALOGUE.get(config["dataset"]["name"])
+    return facts is None or config["split"] == (config["seed"] - 1) % facts.splits
