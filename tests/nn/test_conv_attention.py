@@ -84,7 +84,7 @@ def check(conv, index, edge_attr=None, self_loops=True):
 @pytest.mark.parametrize("modifier", [None, "edge-bias", "edge-scale", "temperature"])
 @pytest.mark.parametrize("index", ["global", "head", "edge", 1.0, 1.7])
 @pytest.mark.parametrize("normalizer", ["q_softmax", "entmax", "softmax"])
-@pytest.mark.parametrize("scoring", ["gatv2", "gat", "dot"])
+@pytest.mark.parametrize("scoring", ["gatv2", "gat", "dot", "qkv"])
 def test_every_combination_equals_the_oracle(scoring, normalizer, index, modifier, backend):
     check(build(backend, scoring=scoring, normalizer=normalizer, index=index, modifier=modifier), index)
 
@@ -100,7 +100,12 @@ def test_frozen_indices_equal_the_oracle(normalizer, index, backend):
 @pytest.mark.parametrize("self_loops", [False, True])
 @pytest.mark.parametrize(
     ("scoring", "concat", "residual", "bias", "delta"),
-    [("gatv2", False, True, True, 1.8), ("gat", True, False, False, 0.5), ("dot", False, True, False, 1.8)],
+    [
+        ("gatv2", False, True, True, 1.8),
+        ("gat", True, False, False, 0.5),
+        ("dot", False, True, False, 1.8),
+        ("qkv", True, True, True, 1.0),
+    ],
 )
 def test_edge_features_mean_heads_residual(scoring, concat, residual, bias, delta, self_loops, backend):
     conv = build(
@@ -141,6 +146,7 @@ GRADIENT_CASES = [
     {},
     {"scoring": "gat"},
     {"scoring": "dot"},
+    {"scoring": "qkv"},
     {"modifier": "edge-bias"},
     {"modifier": "edge-scale"},
     {"modifier": "temperature"},
@@ -361,7 +367,7 @@ def test_huge_logits_stay_finite(normalizer, index, scale, dtype, backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("normalizer", ["q_softmax", "entmax", "softmax"])
-@pytest.mark.parametrize("scoring", ["gatv2", "gat", "dot"])
+@pytest.mark.parametrize("scoring", ["gatv2", "gat", "dot", "qkv"])
 @pytest.mark.parametrize("index", ["edge", 0.5, 1.0, 1.5])
 def test_nan_features_give_nan_exactly_where_they_reach(index, scoring, normalizer, backend):
     """Everything that attends to, or is, the broken node is NaN; everything else is untouched."""

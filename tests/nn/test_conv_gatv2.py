@@ -376,7 +376,7 @@ def test_partial_ltga_checkpoint_is_refused():
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"index": "edge"}, {"modifier": "edge-scale"}, {"scoring": "gat"}, {"scoring": "dot"}],
+    [{}, {"index": "edge"}, {"modifier": "edge-scale"}, {"scoring": "gat"}, {"scoring": "dot"}, {"scoring": "qkv"}],
     ids=str,
 )
 def test_state_dict_round_trip_and_copies(arguments):
@@ -417,7 +417,7 @@ def test_reset_parameters_draws_as_gatv2_does():
     for name, value in theirs.state_dict().items():
         assert torch.equal(ours.state_dict()[name], value), name
     assert not ours.index.gate.out.weight.any()
-    for scoring in ("gat", "dot"):
+    for scoring in ("gat", "dot", "qkv"):
         LTGAConv(FEATURES, 4, scoring=scoring, modifier="edge-bias").reset_parameters()
 
 

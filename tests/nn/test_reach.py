@@ -36,6 +36,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "entmax": {"index": 1.5, "normalizer": "entmax"},
     "scale": {"index": 1.0, "modifier": "edge-scale"},
     "dot": {"index": "head", "scoring": "dot"},
+    "qkv": {"index": "head", "scoring": "qkv"},
     "gat": {"index": "head", "scoring": "gat"},
     "residual": {"index": "head", "residual": True},
     "shared": {"index": "head", "share_weights": True},

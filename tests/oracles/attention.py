@@ -97,6 +97,7 @@ def layer(
         return out.reshape(len(x), heads, -1)
 
     source, target = project("lin_l", x_source), project("lin_r", x_target)
+    keys = project("lin_key", x_source) if scoring == "qkv" else source
     channels = source.shape[2]
     logits, q = np.zeros((len(edges), heads)), np.ones((len(edges), heads))
     for k, (j, i) in enumerate(edges):
@@ -106,7 +107,7 @@ def layer(
             q[k] = 1 + delta * np.tanh(parameters["index.raw"])
         else:
             q[k] = index
-        key = source[j]
+        key = keys[j]
         if edge_attr is not None:
             key = key + (parameters["lin_edge.weight"] @ edge_attr[k]).reshape(heads, channels)
         for h in range(heads):

@@ -4,6 +4,7 @@ from ltga.kernels.activation import elu
 from ltga.kernels.attention import NORMALIZERS, SCORINGS, aggregate, attend
 from ltga.kernels.bernoulli import torch_dropout
 from ltga.kernels.dropout import Part, counter_dropout
+from ltga.kernels.edge_dot import edge_dot
 from ltga.kernels.gate import edge_mlp
 from ltga.kernels.neighbourhoods import Neighbourhoods, neighbourhoods
 from ltga.kernels.projection import (
@@ -29,6 +30,7 @@ __all__ = [
     "attend",
     "compact_form",
     "counter_dropout",
+    "edge_dot",
     "edge_mlp",
     "elu",
     "neighbourhoods",

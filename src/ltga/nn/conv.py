@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATv2Conv, MessagePassing
+from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.nn.inits import glorot
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
@@ -73,7 +74,8 @@ class LTGAConv(GATv2Conv):
             fill_value, bias, share_weights, residual: as in ``GATv2Conv``.
         index: who owns q: ``"global"`` or ``"layer"`` (one value), ``"head"``, ``"edge"`` (a small gate on
             the endpoints), a number (frozen), or an :class:`~ltga.nn.EntropicIndex` shared between layers.
-        scoring: ``"gatv2"``, ``"gat"`` (v1) or ``"dot"`` (scaled dot product).
+        scoring: ``"gatv2"``, ``"gat"`` (v1), ``"dot"`` (scaled dot product of ``lin_r`` and ``lin_l``) or ``"qkv"``
+            (the same with keys of their own, ``lin_key``: ``lin_l`` makes the messages only).
         normalizer: ``"q_softmax"``, ``"entmax"`` (the index is then its alpha) or ``"softmax"``.
         delta: q stays in (1 - delta, 1 + delta).
         modifier: ``None``, ``"edge-bias"``, ``"edge-scale"`` or ``"temperature"``: change the logits
@@ -117,7 +119,7 @@ class LTGAConv(GATv2Conv):
         **kwargs: Any,
     ) -> None:
         for name, value, allowed in (
-            ("scoring", scoring, ("gatv2", "gat", "dot")),
+            ("scoring", scoring, ("gatv2", "gat", "dot", "qkv")),
             ("normalizer", normalizer, tuple(NORMALIZERS)),
             ("backend", backend, ("auto", "torch", "numba")),
         ):
@@ -141,8 +143,12 @@ class LTGAConv(GATv2Conv):
             glorot(self.att_target)
         else:
             self.register_parameter("att_target", None)
-        if scoring == "dot":
+        if scoring in ("dot", "qkv"):
             self.register_parameter("att", None)  # a dot product has no attention vector to learn
+        sources = in_channels if isinstance(in_channels, int) else in_channels[0]
+        self.lin_key = None
+        if scoring == "qkv":
+            self.lin_key = Linear(sources, heads * out_channels, bias=bias, weight_initializer="glorot")
         self.dropout_key: tuple[int, ...] | None = None  # if set, attention dropout depends on it alone
         self.dropout_part: Part | None = None  # if set, attention dropout treats the edges as these of a larger graph
         self.register_load_state_dict_pre_hook(_keep_index_if_absent)
@@ -159,6 +165,8 @@ class LTGAConv(GATv2Conv):
         super().reset_parameters()
         self.att = att
         glorot(self.att_target)
+        if self.lin_key is not None:
+            self.lin_key.reset_parameters()
         self.index.reset_parameters()
         if self.modifier is not None:
             self.modifier.reset_parameters()  # type: ignore[operator]
@@ -231,6 +239,7 @@ class LTGAConv(GATv2Conv):
         else:
             source, target = self._project(self.lin_l, pair[0]), self._project(self.lin_r, pair[1])
         source, target = source.view(shape), target.view(shape)
+        key = None if self.lin_key is None else self._project(self.lin_key, pair[0]).view(shape)
         sizes = (source.size(0), target.size(0))
         graph, attributes = self._graph(edge_index, edge_attr, *sizes)
         shortcuts = FusedGate(self, source, target, pair, graph) if self._fused(source) else None
@@ -239,7 +248,7 @@ class LTGAConv(GATv2Conv):
         if self.modifier is not None:
             scale, shift = self.modifier(source, target, graph.edge_index, shortcuts)
         in_csr_order = shortcuts is not None and self.index.csr_order and len(q) == graph.num_edges
-        return EdgeStep(self, source, target, graph, attributes, q, in_csr_order, scale, shift), residual
+        return EdgeStep(self, source, target, key, graph, attributes, q, in_csr_order, scale, shift), residual
 
     def _features(self, x: Any, size: tuple[int, int] | None) -> tuple[Features, Features]:
         """(source features, target features), checked, in the cheapest form for a product."""

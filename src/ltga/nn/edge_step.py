@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.functional.graph import normalise_edges, score_edges
-from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend
+from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend, edge_dot
 
 if TYPE_CHECKING:
     from ltga.nn.conv import LTGAConv
@@ -23,6 +23,7 @@ class EdgeStep:
     conv: LTGAConv
     source: Tensor  # [S, H, C]
     target: Tensor  # [T, H, C]
+    key: Tensor | None  # [S, H, C] if it is not the source
     graph: Neighbourhoods
     attributes: Tensor | None  # [E, D]
     q: Tensor  # [1, H] or [E, H]
@@ -36,8 +37,8 @@ class EdgeStep:
         if self.attributes is not None:
             edge = conv.lin_edge(self.attributes).view(-1, conv.heads, conv.out_channels)
         logits = score_edges(
-            self.source, self.target, self.graph.edge_index, conv.scoring, conv.att, conv.negative_slope, edge,
-            conv.att_target,
+            self.source if self.key is None else self.key, self.target, self.graph.edge_index,
+            "dot" if self.key is not None else conv.scoring, conv.att, conv.negative_slope, edge, conv.att_target,
         )  # fmt: skip
         logits = logits if self.scale is None else logits * self.scale
         logits = logits if self.shift is None else logits + self.shift
@@ -74,6 +75,8 @@ class EdgeStep:
         given = edge_weight = att = target = attributes = None
         if conv.scoring == "gat":
             given = self._gat_logits()
+        elif self.key is not None:
+            given = self._key_logits(wide)
         else:
             target, attributes = self.target, self.attributes
             att = conv.att[0] if conv.att is not None else self.source.new_zeros(conv.heads, conv.out_channels)
@@ -86,6 +89,18 @@ class EdgeStep:
             SCORINGS["given" if given is not None else conv.scoring], NORMALIZERS[conv.normalizer],
             conv.negative_slope, conv.out_channels**-0.5, not conv.concat, self.q_in_csr_order,
         )  # fmt: skip
+
+    def _key_logits(self, wide: torch.dtype) -> Tensor:
+        """Dot products with keys of their own; an edge's features join its key."""
+        assert self.key is not None
+        conv, scale = self.conv, self.conv.out_channels**-0.5
+        logits: Tensor = edge_dot(self.key.to(wide), self.target.to(wide), *self.graph.structure, scale)
+        if self.attributes is not None:
+            weight = conv.lin_edge.weight.view(conv.heads, conv.out_channels, -1)
+            towards = torch.einsum("thc,hcd->thd", self.target, weight)  # what a target makes of every edge feature
+            joined = towards.index_select(0, self.graph.edge_index[1]) * self.attributes.unsqueeze(1)
+            logits = logits + scale * joined.sum(-1)
+        return logits
 
     def _gat_logits(self) -> Tensor:
         """GAT's additive logits need only one number per node and head."""

@@ -56,12 +56,15 @@ def _paper_layer(conv: LTGAConv) -> None:
 
     The first linear serves the node that attends, the second makes the messages.
     """
-    linears = list(dict.fromkeys((conv.lin_r, conv.lin_l)))
+    linears: list[nn.Module] = list(dict.fromkeys((conv.lin_r, conv.lin_l)))
+    if conv.lin_key is not None:  # queries and keys come besides the usual two, of which the first is then of no use
+        unused = nn.utils.skip_init(nn.Linear, conv.lin_r.weight.size(1), conv.lin_r.weight.size(0))
+        linears = [unused, conv.lin_l, conv.lin_r, conv.lin_key]
     for linear in linears:
         _torch_linear(linear)
     for linear in linears:
-        nn.init.xavier_uniform_(linear.weight)
-        _zero(linear.bias)
+        nn.init.xavier_uniform_(linear.weight)  # type: ignore[arg-type]
+        _zero(linear.bias)  # type: ignore[arg-type]
     for attention in (conv.att, conv.att_target):
         if attention is not None:
             nn.init.xavier_uniform_(attention)

@@ -88,12 +88,12 @@ _ALL = (
     _control("temperature", "GATv2 + temperature", "softmax with a learned temperature per head"),
     Method(
         "dot-softmax", "Dot + softmax", "dot product", "scaled dot-product attention with softmax",
-        "Vaswani et al., NeurIPS 2017", settings={**SOFTMAX, "scoring": "dot"},
+        "Vaswani et al., NeurIPS 2017", settings={**SOFTMAX, "scoring": "qkv"},
     ),
     Method(
         "dot-ltga-head", "Dot + LTGA-Head", "dot product",
         "scaled dot-product attention with one learned q per head", PAPER,
-        settings={"index": "head", "scoring": "dot"},
+        settings={"index": "head", "scoring": "qkv"},
     ),
     _heterophily("h2gcn", "H2GCN", "ego and neighbours kept apart, two hops", "Zhu et al., NeurIPS 2020"),
     _heterophily("gprgnn", "GPR-GNN", "an MLP and learned PageRank weights", "Chien et al., ICLR 2021"),
