@@ -39,6 +39,12 @@ def _real(name: str) -> Dataset:
 
 
 @pytest.fixture(scope="session")
+def real() -> Callable[[str], Dataset]:
+    """The datasets of the paper by name."""
+    return _real
+
+
+@pytest.fixture(scope="session")
 def texas() -> Dataset:
     return _real("texas")
 

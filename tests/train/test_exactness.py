@@ -43,10 +43,29 @@ def test_backends_agree(texas: Dataset, init: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("method", ["ltga-head", "ltga-edge"])
+@pytest.mark.parametrize("name", ["texas", "wisconsin", "cornell", "cora", "citeseer", "pubmed"])
+def test_backends_agree_on_every_graph(real: Callable[[str], Dataset], name: str, method: str) -> None:
+    outcomes = set()
+    for backend in ("torch", "numba"):
+        record = fit(real(name), method, 1, protocol=Protocol(backend=backend)).record
+        outcomes.add((record["best_epoch"], record["epochs"], record["metrics"]["test"]["accuracy"]))
+    assert len(outcomes) == 1
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not draws_like_the_paper(), reason="torch draws dropout from MKL on Intel processors")
 @pytest.mark.parametrize(
     ("method", "cell"),
-    [("gcn", "45.9±15.0"), ("gat", "59.2±6.2"), ("gatv2", "59.2±5.5"), ("ltga-head", "58.1±5.9")],
+    [
+        ("gcn", "45.9±15.0"),
+        ("gat", "59.2±6.2"),
+        ("gatv2", "59.2±5.5"),
+        ("ltga-head", "58.1±5.9"),
+        ("ltga-edge", "58.6±6.5"),
+        ("gatv2-edge-scale", "58.6±6.5"),
+        ("dot-ltga-head", "56.8±5.4"),
+    ],
 )
 def test_the_printed_cells_of_texas(texas: Dataset, method: str, cell: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     (ours,) = reproduction_table([method], [texas], store=tmp_path)
