@@ -27,7 +27,8 @@ from ltga.kernels.threads import run_blocks
 CHUNK = 1 << 18  # elements that a thread scales at a time
 FEWEST = 4096  # draws; below that, moving the state costs more than it saves
 WORDS = 624
-_STATE_BYTES = 5056
+_STATE_BYTES = 5056  # of what torch.get_rng_state gives; where its parts stand in there:
+_LEFT, _NEXT, _STATE = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * WORDS)
 _lock = threading.Lock()
 
 
@@ -37,7 +38,6 @@ def _new_lock() -> None:
 
 
 os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
-_LEFT, _NEXT, _STATE = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * WORDS)
 
 
 def torch_dropout(x: Tensor, p: float, training: bool = True, part: Part | None = None) -> Tensor:
