@@ -6,6 +6,7 @@ import json
 import pytest
 
 from ltga.errors import RecordError
+from ltga.stats import paired_test
 from ltga.suite.archive import read_archive, stored_records, write_archive
 
 
@@ -18,7 +19,17 @@ def test_round_trip_in_order_of_id(tmp_path):
     assert write_archive(path, [record(2), record(1, 1 / 3), record(2)]) == 2
     found = list(read_archive(path))
     assert [one["config"]["seed"] for one in found] == [1, 2]
-    assert found[0]["metrics"]["test"]["accuracy"] == 0.333333
+    assert found[0]["metrics"]["test"]["accuracy"] == 1 / 3
+
+
+def test_a_run_and_its_archived_copy_tie(tmp_path):
+    """Rounded metrics would make wins and losses of runs that are equal."""
+    values = [15 / 37, 0.1 + 0.2, 2 / 3]
+    curve = {"history": [1 / 3]}
+    write_archive(tmp_path / "records.jsonl.gz", [record(i, value) | curve for i, value in enumerate(values)])
+    archived = [one["metrics"]["test"]["accuracy"] for one in read_archive(tmp_path / "records.jsonl.gz")]
+    assert paired_test(values, archived).counts == (0, 0, 3)
+    assert next(read_archive(tmp_path / "records.jsonl.gz"))["history"] == [0.333333]
 
 
 def test_the_same_records_give_the_same_bytes(tmp_path):

@@ -160,18 +160,22 @@ def gate_bins(arrays: Arrays, bins: int = 10) -> pd.DataFrame:
 
 
 def q_histogram(arrays: Arrays, delta: float, bins: int = 60) -> pd.DataFrame:
-    """How q is distributed over edges and heads: ``layer``, ``low``, ``high``, ``count``, self-loops aside.
+    """How q is distributed over edges and heads, self-loops aside.
 
     Args:
         arrays: those of an ``ltga-edge`` run.
         delta: q lies in [1 - delta, 1 + delta].
+
+    Returns:
+        A row per layer and bin: ``low``, ``high``, ``count``, and the layer's ``mean`` q.
     """
     frames = []
     proper = arrays["edge_index"][0] != arrays["edge_index"][1] if "edge_index" in arrays else np.zeros(0, bool)
     for layer in range(1, _layers(arrays) + 1):
         q = arrays[f"layer{layer}_q"][proper].clip(1 - delta, 1 + delta)  # float32 may round q beyond the ends
         count, edges = np.histogram(q, bins, (1 - delta, 1 + delta))
-        frames.append(pd.DataFrame({"layer": layer, "low": edges[:-1], "high": edges[1:], "count": count}))
+        columns = {"layer": layer, "low": edges[:-1], "high": edges[1:], "count": count, "mean": q.mean(dtype=float)}
+        frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ltga.analysis.calibration import calibration
 from ltga.analysis.concentration import concentration, lorenz_curve, lorenz_curves
 from ltga.analysis.counterfactual import counterfactuals
-from ltga.analysis.gate import gate_bins, gate_summary
+from ltga.analysis.gate import gate_bins, gate_summary, q_histogram
 from ltga.analysis.inputs import attention_of, task_of
 from ltga.analysis.pruning import planted_edges_found, pruned_against_kept
 from ltga.analysis.smoothing import smoothing
@@ -109,6 +110,15 @@ def _smoothing(material: Material) -> Frames:
     return {"stages": smoothing(material.run(), material.dataset())}
 
 
+def _calibration(material: Material) -> Frames:
+    return {"bins": calibration(material.run(), material.dataset()).bins}
+
+
+def _edge_q(material: Material) -> Frames:
+    run = material.run()
+    return {"histogram": q_histogram(run.arrays, run.record["config"]["protocol"]["delta"])}
+
+
 ANALYSES: Mapping[str, Analysis] = {
     "pruning": Analysis(
         1,
@@ -140,5 +150,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "smoothing": Analysis(
         1, {"stages": ("layer", "stage", "dirichlet_energy", "mean_average_distance")}, _smoothing
     ),
+    "calibration": Analysis(1, {"bins": ("low", "high", "count", "confidence", "accuracy", "gap")}, _calibration),
+    "edge-q": Analysis(1, {"histogram": ("layer", "low", "high", "count", "mean")}, _edge_q),
 }  # fmt: skip
 """Name -> how it is done; gate needs the arrays of a run only, the others its model and its graph."""

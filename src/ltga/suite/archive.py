@@ -1,7 +1,8 @@
 """Many records in one small file, to commit beside the tables that were made from them.
 
-An archive is gzipped JSON lines, one record per line in order of id, numbers rounded to six significant
-digits. Arrays and models are not in it; a record's id leads back to them in the store it came from.
+An archive is gzipped JSON lines, one record per line in order of id. Curves and analyses are rounded to six
+significant digits; metrics are not, since tests must see that two runs are equal. Arrays and models are not in
+it; a record's id leads back to them in the store it came from.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ LARGEST = 1 << 30  # bytes when unpacked; an archive of the whole study has a fe
 
 def write_archive(path: str | Path, records: Iterable[Record]) -> int:
     """Write the records to ``path``; returns how many. The same records give the same bytes."""
-    # A record's id follows from its configuration, which therefore stays as it is.
-    short = ({**rounded(record), "config": record["config"]} for record in records)
+    # A record's id follows from its configuration, and ties between runs from their metrics: both stay as they are.
+    short = (rounded(record) | {name: record[name] for name in ("config", "metrics")} for record in records)
     lines = {record["id"]: json.dumps(record, separators=(",", ":"), allow_nan=False) for record in short}
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", filename="", mtime=0) as stream:

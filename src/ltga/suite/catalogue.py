@@ -228,7 +228,8 @@ _PAPER = (
 
 _TWINS = (
     "headline", "frozen-q", "entmax", "edge-controls", "composition", "granularity-q", "q-analysis", "q-overview",
-    "q-trajectories", "gradient", "pruning", "gate", "edge-q", "calibration",
+    "q-trajectories", "gradient", "pruning", "gate", "edge-q", "calibration", "sweep-lambda", "sweep-warmup",
+    "sweep-kappa", "sweep-delta", "sweep-granularity", "sweeps",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,10 +22,11 @@ from ltga.analysis.results import ANALYSES
 from ltga.analysis.smoothing import layer_embeddings
 from ltga.cli.app import app
 from ltga.data import Dataset, load_dataset
-from ltga.report.study import Section, Study, Table, make_section
+from ltga.report.study import Section, Study, Table, make_section, write_report
 from ltga.report.study.analysed import lacking
 from ltga.report.study.concentration import concentration_table
 from ltga.report.study.depth import depth_table
+from ltga.report.study.figures.style import look
 from ltga.report.study.gate import covariate_table
 from ltga.report.study.pruning import counterfactual_table, edges_table, planted_table
 from ltga.report.study.runs import label
@@ -54,7 +56,9 @@ DEPTH = like("depth", tuple(
     replace(spec, protocol=Protocol(**TINY).with_overrides(num_layers=spec.protocol.num_layers))
     for spec in sweep([SMALL], ["gcn", "ltga-head"], SEEDS, "num_layers", [2, 3])
 ))  # fmt: skip
-ALL = (PRUNING, GATE, LORENZ, DEPTH)
+EDGE_Q = like("edge-q", GATE.runs)
+CALIBRATION = like("calibration", grid([SMALL], ["gat", "ltga-edge"], SEEDS, **TINY))
+ALL = (PRUNING, GATE, LORENZ, DEPTH, EDGE_Q, CALIBRATION)
 
 
 @pytest.fixture(scope="session")
@@ -219,7 +223,8 @@ def test_without_models_and_results_a_section_says_so(store: Path, tmp_path: Pat
     assert (
         "could be analysed" in section.remarks[0] and "an archive has neither arrays nor models" in section.remarks[0]
     )
-    assert "not analysed" in {text for row in texts_of(section) for text in row}
+    if experiment not in (EDGE_Q, CALIBRATION):  # which have a figure only, or a table that needs no analysis
+        assert "not analysed" in {text for row in texts_of(section) for text in row}
     assert str(tmp_path) not in section.remarks[0]
 
 
@@ -266,9 +271,53 @@ def test_a_result_with_another_shape_does_not_count(store: Path) -> None:
         assert study.analysis({**record, "analyses": junk, "id": repr(junk)}, name) is None
 
 
+def test_q_over_edges_against_a_loop(store: Path) -> None:
+    (drawing,) = make_section(Study(store), EDGE_Q).drawings
+    (axis,) = drawing.figure.axes
+    q, first = [], []
+    for run, _ in the_runs(store, EDGE_Q):
+        proper = run.arrays["edge_index"][0] != run.arrays["edge_index"][1]
+        q += run.arrays["layer2_q"][proper].ravel().tolist()
+        first.append(float(run.arrays["layer1_q"][proper].mean()))
+    for bar in axis.patches[1:]:  # the first is the shaded region
+        low, high = bar.get_x(), bar.get_x() + bar.get_width()
+        inside = sum(low <= value < high for value in q)
+        assert bar.get_height() == pytest.approx(100 * inside / len(q), abs=200 / len(q))  # a value on a bin's edge
+    assert sum(bar.get_height() for bar in axis.patches[1:]) == pytest.approx(100)
+    assert any(line.get_xdata()[0] == pytest.approx(np.mean(first), rel=1e-5) for line in axis.lines)
+
+
+def test_reliability_against_a_loop(store: Path) -> None:
+    reliability, _ = make_section(Study(store), CALIBRATION).drawings
+    (axis,) = reliability.figure.axes
+    drawn = {line.get_color(): line.get_xydata() for line in axis.lines[1:]}  # the first is the diagonal
+    for method in CALIBRATION.methods:
+        bins: dict[int, list[tuple[float, bool]]] = {}
+        for run, data in the_runs(store, CALIBRATION, method=method):
+            test = data.split(run.record["config"]["split"])[2].nonzero().ravel().tolist()
+            for node in test:
+                probs = np.exp(run.arrays["log_probs"][node].astype(float))
+                bins.setdefault(math.ceil(15 * probs.max()), []).append(
+                    (probs.max(), probs.argmax() == data.data.y[node])
+                )
+        expected = [np.mean(values, axis=0) for _, values in sorted(bins.items())]
+        np.testing.assert_allclose(drawn[look(method).colour], expected, rtol=1e-5)
+
+
+def test_an_earlier_reports_figure_does_not_stay(store: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    for name in ("depth-old.png", "calibration.svg", "mine.png", "depth.txt"):
+        (folder / name).write_text("")
+    write_report([DEPTH], store, tmp_path)
+    assert {path.name for path in folder.iterdir()} == {
+        "mine.png", "depth.txt", "depth.svg", "depth.png", "depth-smoothing.svg", "depth-smoothing.png"
+    }  # fmt: skip
+
+
 def test_a_result_outlives_rounding_of_its_record_but_not_another_outcome(store: Path) -> None:
     record = next(Store(store).records())
-    kept, (name,) = Kept(folder_of(store)), [p.name.split(".")[1] for p in folder_of(store).glob(f"{record['id']}.*")]
+    kept, name = Kept(folder_of(store)), next(folder_of(store).glob(f"{record['id']}.*")).name.split(".")[1]
     assert kept.read(rounded(record), name) is not None
     record["metrics"]["test"]["accuracy"] += 0.01
     assert kept.read(record, name) is None

@@ -12,8 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from ltga.analysis.calibration import reliability_bins
+from ltga.analysis.gate import q_histogram
 from ltga.nn.methods import METHODS
-from ltga.report.study.draw import draw_edge_q
 from ltga.report.study.figures.index import edge_distribution, overview
 from ltga.report.study.figures.ranks import critical_difference_figure
 from ltga.report.study.figures.style import GREY, LOOKS, PALETTE, look, save, style, svg_text
@@ -24,6 +24,7 @@ from oracles.figures import covering, texts
 from oracles.records import make_record
 
 HOSTILE = "<b>&$x$"
+BINS = pd.DataFrame({"low": [0.0, 1.0], "high": [1.0, 2.0], "count": [1, 3]})
 
 
 def test_the_check_sees_an_overlap() -> None:
@@ -69,7 +70,7 @@ def test_critical_difference_labels_and_bars() -> None:
 
 def test_svg_is_escaped_unique_and_repeatable(tmp_path: Any) -> None:
     with style():
-        first, second, third = (edge_distribution({HOSTILE: (np.linspace(0.5, 2, 50), 1.2)}) for _ in range(3))
+        first, second, third = (edge_distribution({HOSTILE: (BINS, 1.2)}) for _ in range(3))
     assert first.axes[0].title.get_text() == HOSTILE and not first.axes[0].title.get_parse_math()
     one, two = svg_text(first, "one"), svg_text(second, "two")
     assert svg_text(third, "one") == one and "<b>" not in one and "<metadata>" not in one
@@ -120,16 +121,19 @@ def test_a_figure_is_drawn_when_its_runs_are_there(
     made = [make_record(dataset, method, 1, **settings) for dataset, method, settings in records]
     section = make_section(study(made), EXPERIMENTS[name])
     assert [drawing.name for drawing in section.drawings] == drawn
-    assert bool(section.remarks) == (not drawn or name == "depth")  # the rest of depth needs models
+    assert bool(section.remarks) == (not drawn or name in ("depth", "calibration"))  # the rest needs models
     assert not [pair for drawing in section.drawings for pair in covering(drawing.figure)]
 
 
-def test_edge_q_reads_the_arrays_beside_the_record(study: Callable[..., Any]) -> None:
-    record = make_record("gum-syntax", "ltga-edge", 1, q=1.5)
-    found = study([record])
-    np.savez(found.folder / f"{record['id']}.npz", layer1_q=np.full((5, 2), 1.25), layer2_q=np.full((5, 2), 1.75))
-    (drawing,) = draw_edge_q(found, EXPERIMENTS["edge-q"])
-    axis = drawing.figure.axes[0]
-    assert {float(line.get_xdata()[0]) for line in axis.lines} == {1.0, 1.25}
-    heights = {round(p.get_x() + p.get_width() / 2, 2): p.get_height() for p in axis.patches if p.get_height() > 1.5}
-    assert list(heights) == [pytest.approx(1.75, abs=0.03)]
+def test_no_edge_lies_beyond_where_q_can_be() -> None:
+    """q piles up at 1 + delta; a bin across that end would show edges in the region q > 2 that has none."""
+    arrays = {
+        "edge_index": np.array([[0, 1, 2], [1, 0, 2]]),  # the last one is a self-loop
+        "layer1_q": np.array([[2.0000001], [1.25], [0.5]], dtype=np.float32),
+    }
+    with style():
+        (axis,) = edge_distribution({"graph": (q_histogram(arrays, 1.0), 1.625)}).axes
+    bars = {round(bar.get_x(), 6): bar for bar in axis.patches if bar.get_height() == pytest.approx(50)}
+    assert len(bars) == 2
+    assert max(bar.get_x() + bar.get_width() for bar in bars.values()) == pytest.approx(2.0)
+    assert 1.625 in {float(line.get_xdata()[0]) for line in axis.lines}

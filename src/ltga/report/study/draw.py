@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 
 from ltga.report.study.accuracy import read_grid
 from ltga.report.study.figures import accuracy as by_accuracy
-from ltga.report.study.figures import calibration, index
+from ltga.report.study.figures import index
 from ltga.report.study.figures.accuracy import FrozenCurve, Sample, Sweep
 from ltga.report.study.figures.ranks import critical_difference_figure
 from ltga.report.study.figures.style import style
 from ltga.report.study.measures import zeros
-from ltga.report.study.runs import Study, accuracy, homophily, label, learned_q, metric
+from ltga.report.study.runs import Study, accuracy, homophily, label, learned_q
 from ltga.report.study.settings import SWEPT, sweep_points, synthetic_points
 from ltga.stats import critical_difference_diagram
 from ltga.suite import Experiment, RunSpec
@@ -126,26 +126,6 @@ def _distances(found: dict[RunSpec, Record]) -> dict[str, list[tuple[float, floa
     }
 
 
-def draw_edge_q(study: Study, experiment: Experiment) -> list[Drawing]:
-    """The distribution of q over edges."""
-    q: dict[str, tuple[np.ndarray, float]] = {}
-    for dataset, runs in _by_dataset(study.runs(experiment), "ltga-edge").items():
-        last, first = [], []
-        for run in runs:
-            arrays = study.arrays(run) or {}
-            layers = sorted(name for name in arrays if name.startswith("layer") and name.endswith("_q"))
-            if layers:
-                last.append(arrays[layers[-1]].ravel())
-                first.append(float(arrays[layers[0]].mean()))
-        if last:
-            name = f"{dataset_title(dataset)}, {len(last)} seed{'s' if len(last) > 1 else ''}"
-            q[name] = (np.concatenate(last), fmean(first))
-    if not q:
-        return []
-    with style():
-        return [Drawing(experiment.name, "q per edge and head of LTGA-Edge, last layer.", index.edge_distribution(q))]
-
-
 def draw_ranks(study: Study, experiment: Experiment) -> list[Drawing]:
     """The critical-difference diagram."""
     grid = read_grid(study, experiment)
@@ -156,46 +136,6 @@ def draw_ranks(study: Study, experiment: Experiment) -> list[Drawing]:
     with style():
         figure = critical_difference_figure(diagram, len(datasets))
     return [Drawing(experiment.name, f"Average ranks over {', '.join(map(dataset_title, datasets))}.", figure)]
-
-
-def draw_calibration(study: Study, experiment: Experiment) -> list[Drawing]:
-    """Reliability diagrams, and the three scores averaged."""
-    found = study.runs(experiment)
-    groups: dict[str, dict[str, calibration.Predictions]] = {}
-    for method in experiment.methods:
-        for dataset, runs in _by_dataset(found, method).items():
-            pooled = [predictions for run in runs if (predictions := _predictions(study, run)) is not None]
-            if pooled:
-                confidence, correct = (np.concatenate(part) for part in zip(*pooled))
-                groups.setdefault(dataset_title(dataset), {})[method] = confidence, correct
-    drawings = []
-    with style():
-        if groups:
-            caption = "Accuracy against confidence on the test nodes of all seeds, ten bins."
-            drawings.append(Drawing(experiment.name, caption, calibration.reliability(groups)))
-        shared = read_grid(study, experiment).complete(experiment.methods, stand_ins=True)
-        if shared:
-            values = {
-                name: {
-                    method: [value for s, run in found.items() if s.method == method and s.dataset in shared
-                             and (value := metric(key)(run)) is not None]
-                    for method in experiment.methods
-                }
-                for name, key in (("ECE", "ece"), ("NLL", "nll"), ("Brier", "brier"))
-            }  # fmt: skip
-            caption = "Calibration scores over the datasets that all methods share."
-            drawings.append(Drawing(f"{experiment.name}-scores", caption, calibration.scores(values, shared)))
-    return drawings
-
-
-def _predictions(study: Study, run: Record) -> calibration.Predictions | None:
-    """Confidence and correctness on the test nodes, if arrays and graph are at hand."""
-    arrays, dataset = study.arrays(run), study.dataset(run)
-    if arrays is None or dataset is None or "log_probs" not in arrays:
-        return None
-    test = dataset.split(run["config"]["split"])[2].numpy()
-    probs = np.exp(arrays["log_probs"][test].astype(np.float64))
-    return probs.max(axis=1), probs.argmax(axis=1) == dataset.data.y.numpy()[test]
 
 
 def draw_frozen(study: Study, experiment: Experiment) -> list[Drawing]:

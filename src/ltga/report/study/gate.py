@@ -1,4 +1,4 @@
-"""What the edge gate looks at: its q against degrees, similarities, logit magnitude and score gap."""
+"""What the edge gate does: q over edges, and against degrees, similarities, logit magnitude and score gap."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ltga.analysis.results import Frames
 from ltga.report.study.analysed import Analysed, Read, pick
 from ltga.report.study.draw import Drawing, dataset_title, drawing_name
 from ltga.report.study.figures.gate import COVARIATE_NAMES, GateLayer, gate_figure
+from ltga.report.study.figures.index import edge_distribution
 from ltga.report.study.figures.style import style
 from ltga.report.study.measures import DATASET, dataset_cell
 from ltga.report.study.printed import GATE_IMPORTANCE, GATE_R2, GATE_SPEARMAN
@@ -16,7 +17,7 @@ from ltga.report.study.runs import Study
 from ltga.report.study.tables import Cell, Column, Table, Unit, number_cell, text_cell
 from ltga.suite import Experiment
 
-NAME = "gate"
+NAME, DISTRIBUTION = "gate", "edge-q"
 _TWO, _THREE = Unit(1, 2, spread=True), Unit(1, 3, spread=True)
 
 
@@ -124,6 +125,25 @@ def draw_gate(study: Study, experiment: Experiment) -> list[Drawing]:
         )
         drawings.append(Drawing(drawing_name(experiment, dataset), caption, figure))
     return drawings
+
+
+def draw_edge_q(study: Study, experiment: Experiment) -> list[Drawing]:
+    """The distribution of q over edges and heads in the last layer, seeds pooled."""
+    runs = Analysed(study, experiment, DISTRIBUTION)
+    panels = {}
+    for dataset in experiment.datasets:
+        found = [frames["histogram"] for frames in runs.frames({"dataset": dataset})]
+        if found:
+            together = pd.concat(found)
+            last = together[together["layer"] == together["layer"].max()]
+            first = float(together.loc[together["layer"] == 1, "mean"].mean())
+            title = f"{dataset_title(dataset)}, {len(found)} seed{'s' if len(found) > 1 else ''}"
+            panels[title] = last.groupby(["low", "high"], as_index=False)["count"].sum(), first
+    if not panels:
+        return []
+    with style():
+        figure = edge_distribution(panels)
+    return [Drawing(experiment.name, "q per edge and head of LTGA-Edge, last layer, self-loops aside.", figure)]
 
 
 def _bins(frames: Frames, layer: int, covariate: str) -> pd.DataFrame:

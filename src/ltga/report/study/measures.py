@@ -1,4 +1,4 @@
-"""Tables of what was measured besides accuracy: learned q, exact zeros, calibration."""
+"""Tables of what was learned besides accuracy: q, exact zeros, effective neighbours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import statistics
 from dataclasses import replace
 
 from ltga.report.study.printed import GRANULARITY_Q, Q_ANALYSIS
-from ltga.report.study.runs import Study, Value, attention, behind, homophily, label, learned_q, metric
+from ltga.report.study.runs import Study, Value, attention, behind, homophily, label, learned_q
 from ltga.report.study.tables import (
     PLAIN_PERCENT,
     THREE,
@@ -15,7 +15,6 @@ from ltga.report.study.tables import (
     Column,
     Table,
     Unit,
-    mark_best,
     mean_cell,
     number_cell,
     text_cell,
@@ -26,7 +25,6 @@ from ltga.suite.spec import STAND_INS
 
 zeros = attention("zero_fraction")
 neighbours = attention("effective_neighbors")
-SPREAD = Unit(1, 3, spread=True)
 DATASET = Column("dataset", numeric=False)
 
 
@@ -83,23 +81,6 @@ def _deviation(q: Cell, printed: str | None) -> Cell:
         return replace(q, text="", number=None, runs=(), reference=printed, difference=None)
     spread = statistics.stdev(run.value for run in q.runs)
     return with_reference(replace(q, text=f"{spread:.3f}", number=spread), printed)
-
-
-def calibration_table(study: Study, experiment: Experiment) -> Table:
-    """ECE, NLL and Brier score on the test nodes; lower is better."""
-    kinds = (("ECE", metric("ece")), ("NLL", metric("nll")), ("Brier", metric("brier")))
-    rows = []
-    for dataset in experiment.datasets:
-        group = []
-        for method in experiment.methods:
-            cells = (measure(study, experiment, dataset, method, value, SPREAD) for _, value in kinds)
-            group.append((dataset_cell(dataset), text_cell(label(method)), *cells))
-        for column in range(2, 2 + len(kinds)):
-            group = mark_best(group, column, lowest=True)
-        rows += group
-    columns = (DATASET, Column("method", numeric=False), *(Column(name) for name, _ in kinds))
-    note = "Test nodes, mean ± sample s.d. over seeds, lower is better; bold: the better one on that dataset."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note)
 
 
 def measure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ltga.report.study import concentration, depth, draw, gate, measures, pruning, settings, statistics
+from ltga.report.study import calibration, concentration, depth, draw, gate, measures, pruning, settings, statistics
 from ltga.report.study.accuracy import PAIRED, accuracy_table
 from ltga.report.study.analysed import lacking
 from ltga.report.study.draw import Drawing
@@ -76,11 +76,11 @@ PARTS: Mapping[str, Parts] = {
     "gradient": Parts(figures=draw.draw_gradients),
     "pruning": _PRUNING,
     "gate": Parts([gate.probe_table, gate.covariate_table], gate.draw_gate, gate.NAME),
-    "edge-q": Parts(figures=draw.draw_edge_q),
+    "edge-q": Parts(figures=gate.draw_edge_q, analysis=gate.DISTRIBUTION),
     "attention-concentration": Parts(
         [concentration.concentration_table], concentration.draw_lorenz, concentration.NAME
     ),
-    "calibration": Parts([measures.calibration_table], draw.draw_calibration),
+    "calibration": Parts([calibration.calibration_table], calibration.draw_calibration, calibration.NAME),
     "sweep-lambda": _SWEEP,
     "sweep-warmup": _SWEEP,
     "sweep-kappa": _SWEEP,

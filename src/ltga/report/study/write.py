@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from ltga.report.study.page import render_page
 from ltga.report.study.render import FORMATS, escape_markdown, to_markdown
 from ltga.report.study.runs import Study
 from ltga.report.study.sections import Section, make_section
-from ltga.suite import Experiment, Store
+from ltga.suite import EXPERIMENTS, Experiment, Store
 from ltga.train.storage import write_atomic
 
+SUFFIXES = (*FORMATS, ".svg", ".png")
 TITLE = "Learnable Tsallis graph attention: the study"
 
 
@@ -41,7 +43,7 @@ def write_report(
 
     ``index.html`` is the page; ``README.md`` has the same tables and figures for a repository;
     ``tables/`` holds every table as Markdown, CSV (and the runs behind it) and LaTeX, ``figures/`` every
-    figure as SVG and PNG.
+    figure as SVG and PNG. Tables and figures of an earlier report there that are not made again are removed.
 
     Args:
         experiments: what to show, in order.
@@ -61,17 +63,30 @@ def write_report(
         raise InputError(f"out: cannot write to {out} ({error.strerror}); give a folder that can be written") from None
     sections = [make_section(study, experiment) for experiment in experiments]
     svgs: dict[str, str] = {}
+    written = set()
     for section in sections:
         for table in section.tables:
             for suffix, render in FORMATS.items():
-                _write(tables / f"{table.name}{suffix}", render(table))
+                path = tables / f"{table.name}{suffix}"
+                _write(path, render(table))
+                written.add(path)
         for drawing in section.drawings:
             svgs[drawing.name] = save(drawing.figure, figures, drawing.name)
+            written |= {figures / f"{drawing.name}.svg", figures / f"{drawing.name}.png"}
+    _remove_stale((*tables.iterdir(), *figures.iterdir()), written)
     _write(folder / "README.md", _markdown(title, sections))
     page = folder / "index.html"
     _write(page, render_page(title, sections, study.records, svgs))
     used = {record["id"] for experiment in experiments for record in study.runs(experiment).values()}
     return Written(page, sum(len(section.tables) for section in sections), len(svgs), len(used))
+
+
+def _remove_stale(files: Iterable[Path], written: set[Path]) -> None:
+    """What an earlier report left, told by name: a figure that can no longer be drawn must not look like a new one."""
+    ours = re.compile(rf"({'|'.join(map(re.escape, EXPERIMENTS))})(-.*)?({'|'.join(map(re.escape, SUFFIXES))})")
+    for path in files:
+        if path not in written and ours.fullmatch(path.name):
+            path.unlink()
 
 
 def _write(path: Path, text: str) -> None:

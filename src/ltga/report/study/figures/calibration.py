@@ -6,26 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ltga.analysis.calibration import reliability_bins
 from ltga.report.study.figures.style import GREY, look, panels
 from ltga.report.study.runs import label
 
-BINS = 10
-Predictions = tuple[np.ndarray, np.ndarray]  # confidence and correctness of every prediction
 
+def reliability(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
+    """Accuracy against confidence; a point's area grows with its share of predictions.
 
-def reliability(found: Mapping[str, Mapping[str, Predictions]]) -> Figure:
-    """Accuracy against confidence per dataset and method; a point's area grows with its share of predictions."""
+    Args:
+        found: title of the panel -> method -> bins, as :func:`ltga.analysis.calibration.reliability` gives them.
+    """
     figure, axes = panels(len(found), width=2.6, height=2.5)
     methods = list(dict.fromkeys(method for group in found.values() for method in group))
     for axis, (dataset, group) in zip(axes, found.items()):
         axis.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=0.9)
-        for method, (confidence, correct) in group.items():
-            bins = reliability_bins(confidence, correct, BINS).dropna()
-            x, y, count = (bins[name].to_numpy() for name in ("confidence", "accuracy", "count"))
+        for method, bins in group.items():
+            x, y, count = (bins.dropna()[name].to_numpy() for name in ("confidence", "accuracy", "count"))
             shape = look(method)
             axis.plot(x, y, color=shape.colour, linewidth=1.2)
             points: dict[str, Any] = {

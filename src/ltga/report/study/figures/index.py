@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -206,24 +207,24 @@ def _distances(axis: Axes, sweeps: Mapping[str, Sequence[tuple[float, float]]]) 
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=4 if len(sweeps) <= 4 else 2)
 
 
-def edge_distribution(q: Mapping[str, tuple[np.ndarray, float]]) -> Figure:
+def edge_distribution(q: Mapping[str, tuple[pd.DataFrame, float]]) -> Figure:
     """How q is distributed over edges and heads: last layer's histogram, first layer's mean dotted.
 
     Args:
-        q: dataset -> q of the last layer, any shape, and the mean q of the first layer.
+        q: title of the panel -> bins of the last layer (``low``, ``high``, ``count``), and the mean q of the first.
     """
     figure, axes = panels(len(q), width=3.4, height=2.5)
-    for axis, (dataset, (values, first)) in zip(axes, q.items()):
-        values = values.ravel()
-        low, high = min(values.min(), first, 0.9), max(values.max(), first, 2.1)
-        axis.axvspan(2.0, high + 0.05, color=GREY, alpha=0.15, linewidth=0)
-        axis.hist(values, bins=np.linspace(low, high, 61).tolist(), color=look("ltga-edge").colour, density=True)
+    for axis, (title, (bins, first)) in zip(axes, q.items()):
+        low, high = float(bins["low"].min()), float(bins["high"].max())
+        axis.axvspan(2.0, max(high, 2.0) + 0.1, color=GREY, alpha=0.15, linewidth=0)
+        share = 100 * bins["count"] / bins["count"].sum()
+        axis.bar(bins["low"], share, bins["high"] - bins["low"], align="edge", color=look("ltga-edge").colour)
         shannon_line(axis, vertical=True)
         axis.axvline(first, color="black", linestyle=":", linewidth=1.2)
-        axis.set_xlim(low - 0.05, high + 0.05)
-        axis.set_title(dataset)
+        axis.set_xlim(low - 0.05, max(high, 2.0) + 0.1)
+        axis.set_title(title)
         axis.set_xlabel("q of an edge and head")
-    axes[0].set_ylabel("density")
+    axes[0].set_ylabel("share of edges and heads (%)")
     handles = [
         Line2D([], [], color=look("ltga-edge").colour, linewidth=5, label="last layer"),
         Line2D([], [], color="black", linestyle=":", label="mean of the first layer"),
