@@ -16,6 +16,7 @@ from ltga.stats import (
     holm,
     paired_test,
     reach_warning,
+    resampled_p,
     smallest_possible_holm,
     smallest_possible_p,
     wins_losses_ties,
@@ -171,3 +172,33 @@ def test_reach_warnings():
     assert "cannot reach 0.05" in reach_warning("Wilcoxon", 5, 1)  # five seeds: .0625
     assert reach_warning("Wilcoxon", 6, 1) is None
     assert reach_warning("paired t", 3, 1000) is None
+
+
+def test_resampled_p_is_a_t_test_with_fewer_pairs_to_believe_in():
+    """The statistic shrinks by sqrt(1 + n r); without overlap (r = 0) it is the plain test."""
+    plain = stats.ttest_1samp(NORMAL, 0.0)
+    assert resampled_p(NORMAL, np.zeros(10), 0.0) == pytest.approx(plain.pvalue)
+    smaller = plain.statistic / np.sqrt(1 + 10 * 0.5)
+    assert resampled_p(NORMAL, np.zeros(10), 0.5) == pytest.approx(2 * stats.t.sf(smaller, 9))
+    assert resampled_p(np.zeros(10), NORMAL, 0.5) == resampled_p(NORMAL, np.zeros(10), 0.5)
+
+
+def test_resampled_p_where_splits_overlap():
+    """Ten test sets of 20 from the same 60 nodes: without a true difference the plain test finds one too often."""
+    rng = np.random.default_rng(0)
+    plain, corrected = [], []
+    for _ in range(400):
+        nodes = rng.normal(size=60)  # by how much one method is better on a node; on average not at all
+        scores = np.array([rng.permutation(nodes)[:20].mean() for _ in range(10)])
+        plain.append(stats.ttest_1samp(scores, 0.0).pvalue < 0.05)
+        corrected.append(resampled_p(scores, np.zeros(10), 20 / 40) < 0.05)
+    assert np.mean(plain) > 0.25
+    assert np.mean(corrected) == pytest.approx(0.05, abs=0.03)
+
+
+def test_resampled_p_at_its_ends():
+    assert np.isnan(resampled_p([1.0, 2.0], [0.0, 0.0], 0.5))
+    assert resampled_p([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 0.5) == 1.0
+    assert resampled_p([1.0, 2.0, 3.0], [0.0, 1.0, 2.0], 0.5) == 0.0
+    with pytest.raises(InputError, match="ratio"):
+        resampled_p([1.0], [1.0], -1.0)

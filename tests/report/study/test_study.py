@@ -11,8 +11,9 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from ltga.report.study.accuracy import accuracy_table
+from ltga.report.study.calibration import calibration_table
 from ltga.report.study.depth import depth_table
-from ltga.report.study.measures import calibration_table, q_analysis_table
+from ltga.report.study.measures import q_analysis_table
 from ltga.report.study.sections import PARTS, make_section
 from ltga.report.study.settings import sweep_table, synthetic_table
 from ltga.report.study.statistics import datasets_table, primary_table, ranks_table, seeds_table
@@ -132,8 +133,16 @@ def test_primary_comparisons_against_scipy_and_statsmodels(study: Callable[..., 
             d = at(table, "Cohen's d", dataset=dataset, comparison=label).number
             assert d == pytest.approx(np.mean(a - b) / np.std(a - b, ddof=1))
             assert at(table, "p", dataset=dataset, comparison=label).number == pytest.approx(p[-1])
+            overlap = at(table, "p (splits overlap)", dataset=dataset, comparison=label).number
+            ratio = {"cora": None, "texas": 37 / 87, "gum-syntax": 5721 / 11440}[dataset]  # test over training nodes
+            if ratio is None:  # one public split
+                assert overlap is None
+            else:
+                t = np.mean(a - b) / np.sqrt((1 / len(a) + ratio) * np.var(a - b, ddof=1))
+                assert overlap == pytest.approx(2 * stats.t.sf(abs(t), len(a) - 1))
     adjusted = multipletests([*p, *[1.0] * 8], method="holm")[1][:6]  # the eight that were not run count as well
-    found = [row[-3].number for row in table.rows if row[3].number]
+    column = [column.label for column in table.columns].index("p (Holm)")
+    found = [row[column].number for row in table.rows if row[3].number]
     assert sorted(found) == pytest.approx(sorted(adjusted))
     assert at(table, "Δ (points)", dataset="pubmed", comparison="LTGA-Edge – GATv2").missing
 

@@ -54,13 +54,13 @@ def one_line(text: str) -> str:
 
 
 def signed(difference: float, digits: int = 1) -> str:
-    """A difference with its sign.
+    """A difference with its sign, which even a difference that rounds to zero has.
 
-    >>> signed(0.04), signed(-1.26)
-    ('±0.0', '−1.3')
+    >>> signed(0.04), signed(-1.26), signed(0)
+    ('+0.0', '−1.3', '0.0')
     """
-    text = f"{abs(difference):.{digits}f}"
-    return "±" + text if float(text) == 0 else ("+" if difference > 0 else "−") + text
+    sign = "+" if difference > 0 else "−" if difference < 0 else ""
+    return f"{sign}{abs(difference):.{digits}f}"
 
 
 def digits_of(cell: Cell) -> int:

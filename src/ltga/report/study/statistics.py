@@ -36,13 +36,21 @@ ALPHA = 0.05
 _TESTED = (
     Column("seeds"), Column("Δ (points)"), Column("95 % interval", numeric=False), Column("Cohen's d"),
     Column("wins/losses/ties", numeric=False), Column("test", numeric=False), Column("p"), Column("p (Holm)"),
-    Column("P(better)"), Column("remarks", numeric=False),
+    Column("p (splits overlap)"), Column("P(better)"), Column("remarks", numeric=False),
 )  # fmt: skip
 
 
+_TERMS = (
+    "Paired t or, where Shapiro-Wilk rejects normality, Wilcoxon; Holm over the whole family, whether run or not. "
+    "Splits overlap: the t-test corrected for random splits that share nodes (Nadeau and Bengio), where seeds have "
+    "splits of their own; not corrected by Holm. Interval: BCa bootstrap of the mean difference. P(better): share of "
+    "seeds won, ties half, with Wilson's 95 % interval."
+)
+
+
 def primary_table(study: Study, experiment: Experiment) -> Table:
-    """The family declared in advance, under the paper's initialisation and under paired initialisation."""
-    inits = {"paper": experiment, "paired": EXPERIMENTS.get(experiment.name + PAIRED)}
+    """The declared family, under paired initialisation and under the paper's."""
+    inits = {"paired": EXPERIMENTS.get(experiment.name + PAIRED), "paper": experiment}
     compared: dict[str, tuple[pd.DataFrame, dict[RunSpec, Record]]] = {}
     warnings = []
     for init, source in inits.items():
@@ -62,9 +70,8 @@ def primary_table(study: Study, experiment: Experiment) -> Table:
     )  # fmt: skip
     warnings += _warn({init: frame for init, (frame, _) in compared.items()})
     note = (
-        f"The family declared in advance: {len(PRIMARY)} comparisons per initialisation, test accuracy, paired seeds. "
-        "Paired t or, where Shapiro-Wilk rejects normality, Wilcoxon; Holm over the whole family, whether run or not. "
-        "Interval: BCa bootstrap of the mean difference. P(better): share of seeds won, ties half."
+        f"The family declared in `ltga.stats.PRIMARY`: {len(PRIMARY)} comparisons under paired initialisation; beside "
+        f"them the same under the paper's. Test accuracy, paired seeds. {_TERMS}"
     )
     return Table(f"{experiment.name}-tests", "Primary comparisons", columns, tuple(rows), note, tuple(warnings))
 
@@ -93,8 +100,13 @@ def _warn(frames: Mapping[str, pd.DataFrame]) -> list[str]:
     return said
 
 
-def _tested(row: pd.Series[Any], pairs: Sequence[Behind], flip: bool = False, delta: str | None = None) -> list[Cell]:
-    """The cells of one row of :func:`ltga.stats.compare`; ``flip`` swaps the two methods."""
+def _tested(
+    row: pd.Series[Any], pairs: Sequence[Behind], flip: bool = False, delta: str | None = None, p: str | None = None
+) -> list[Cell]:
+    """The cells of one row of :func:`ltga.stats.compare`; ``flip`` swaps the two methods.
+
+    ``delta`` and ``p`` are what the paper prints.
+    """
     sign = -1 if flip else 1
     delta = None if delta is None else delta.replace("-", "−")
     if not row["n"]:
@@ -103,7 +115,9 @@ def _tested(row: pd.Series[Any], pairs: Sequence[Behind], flip: bool = False, de
     low, high = sorted((100 * sign * row["low"], 100 * sign * row["high"]))
     change, d = 100 * sign * row["improvement"], sign * row["cohens_d"]
     wins, losses = (row["losses"], row["wins"]) if flip else (row["wins"], row["losses"])
-    chance = 1 - row["probability"] if flip else row["probability"]
+    chance = [row["probability"], row["probability_low"], row["probability_high"]]
+    if flip:
+        chance = [1 - chance[0], 1 - chance[2], 1 - chance[1]]
     interval = "" if math.isnan(low) else f"{signed(low)} to {signed(high)}"
     star = "significant" if row["significant"] else ""
     change_cell = Cell(signed(change), change, tuple(pairs), best=bool(row["significant"]))
@@ -114,9 +128,10 @@ def _tested(row: pd.Series[Any], pairs: Sequence[Behind], flip: bool = False, de
         _number(d, 2),
         text_cell(f"{wins}/{losses}/{row['ties']}"),
         text_cell(row["test"]),
-        _number(row["p"], 3),
+        with_reference(_number(row["p"], 3), p),
         _number(row["p_holm"], 3),
-        _number(chance, 2),
+        _number(row["p_resampled"], 3),
+        number_cell("{:.2f} ({:.2f} to {:.2f})".format(*chance), float(chance[0])),
         text_cell("; ".join(filter(None, (star, row["note"])))),
     ]
 
@@ -147,19 +162,24 @@ def seeds_table(study: Study, experiment: Experiment) -> Table:
     runs = study.runs(experiment)
     columns = (Column("dataset", numeric=False), Column("comparison", numeric=False), *_TESTED)
     note = (
-        f"Seeds as observations, Holm over all {len(family)} comparisons. Positive: {label(first)} is better. "
-        "The paper's Δ stands beside ours."
+        f"Seeds as observations; positive: {label(first)} is better. The paper's Δ and p stand beside ours; its p are "
+        f"printed as corrected by Holm and come out as uncorrected. {_TERMS}"
     )
     if not runs:
         return Table(experiment.name, experiment.title, columns, (), note, ("no run yet",))
     frame = compare(scores_from_records(runs.values()), family, ALPHA)
-    printed = {(row.dataset, other): getattr(row, other) for row in SEEDS for other in ("gat", "gatv2")}
+    printed = {
+        (row.dataset, other): (delta, p.rstrip("*"))
+        for row in SEEDS
+        for other, delta, p in (("gat", row.gat, row.gat_p), ("gatv2", row.gatv2, row.gatv2_p))
+    }
     rows = []
     for dataset, other in family:
         found = frame[(frame["dataset"] == dataset) & (frame["method"] == other)].iloc[0]
         head = (_name(dataset), text_cell(f"{label(first)} – {label(other)}"))
         pairs = _pair(runs, dataset, (first, other))
-        rows.append((*head, *_tested(found, pairs, flip=True, delta=printed.get((dataset, other)))))
+        delta, p = printed.get((dataset, other), (None, None))
+        rows.append((*head, *_tested(found, pairs, flip=True, delta=delta, p=p)))
     return Table(experiment.name, experiment.title, columns, tuple(rows), note, tuple(_warn({"paper": frame})))
 
 
