@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -13,11 +14,14 @@ from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 from typer.testing import CliRunner
 
 from ltga.cli.app import app
+from ltga.cli.suite import _bar
 from ltga.suite import EXPERIMENTS, Experiment, RunSpec, Store
 from ltga.suite.archive import read_archive, write_archive
+from ltga.suite.runner import Tally
 from ltga.train import Protocol
 
 TINY = Protocol(epochs=2, hidden_channels=4, heads=2)
@@ -146,3 +150,31 @@ def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, jobs: i
     assert errors.decode().startswith("interrupted; what is finished is kept")
     assert [record["config"]["seed"] for record in Store(store).records()] == [1]
     assert not list(store.glob(".*.part")) and not (store / "failed").exists()
+
+
+def test_the_bar_tells_rate_and_time_left_from_what_really_goes_on_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three runs of 30 seconds end after 30 seconds: whatever --jobs says, ten more of them take 100 seconds."""
+    clock = [0.0]
+    monkeypatch.setattr("ltga.cli.suite.time.monotonic", lambda: clock[0])
+    screen = Console(file=io.StringIO(), force_terminal=True, width=150)
+    specs = {str(seed): RunSpec("cora", "gat", seed) for seed in range(14)}
+    protocol = RunSpec("cora", "gat", 1).protocol.model_dump()
+    record = {
+        "config": {"dataset": {"name": "cora"}, "method": "gat", "protocol": protocol},
+        "timing": {"train_seconds": 29.0, "observe_seconds": 1.0},
+    }
+    with _bar(screen, 1, tmp_path) as watch:
+        tally = Tally(left=specs)
+        watch(tally)
+        clock[0] = 30.0
+        for done in (1, 2, 3):
+            tally.left.popitem()
+            tally.done, tally.last = done, record
+            watch(tally)
+        tally.left.popitem()
+        tally.failed, tally.last = {"one": "no"}, None
+        watch(tally)
+    shown = screen.file.getvalue()  # type: ignore[attr-defined]
+    assert "8.0 runs/min, 2 min left" in shown and "1 failed" in shown and "4/14" in shown

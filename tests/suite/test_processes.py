@@ -1,5 +1,6 @@
 """Worker processes: threads as told, a killed worker costs its run only, nobody outlives the parent."""
 
+import json
 import multiprocessing as mp
 import os
 import signal
@@ -29,6 +30,7 @@ def test_a_killed_worker_costs_its_run_and_the_rest_is_done_with_the_threads_ask
     tally = run_suite(specs, tmp_path, Processes(1, threads=2), watch=kill_the_second)
     assert tally.done == 2 and len(tally.failed) == 1
     assert "killed by SIGKILL" in next(iter(tally.failed.values()))
+    assert [json.loads(path.read_text())["died"] for path in (tmp_path / "failed").iterdir()] == [True]
     records = list(Store(tmp_path).records())
     assert sorted(record["config"]["seed"] for record in records) == [1, 3]
     assert {record["environment"]["machine"]["threads"] for record in records} == {2}

@@ -11,6 +11,7 @@ import pytest
 import ltga.suite.engine
 from ltga.errors import RecordError, TrainingError
 from ltga.suite import Store, identify, run_suite
+from ltga.suite.engine import Finished
 from ltga.train import fit
 
 
@@ -76,6 +77,17 @@ def test_a_failing_run_is_noted_and_the_others_go_on(tmp_path, tiny, executed, m
     monkeypatch.setattr(ltga.suite.engine, "fit", real)
     mended = run_suite(specs, tmp_path / "store", retry_failed=True)
     assert (mended.done, mended.failed) == (1, {}) and not list((tmp_path / "store" / "failed").iterdir())
+
+
+def test_a_run_whose_worker_died_is_done_when_the_suite_is_started_again(tmp_path, tiny) -> None:
+    class Dying:
+        def results(self, jobs):
+            for job in jobs:
+                yield Finished(job, error="killed by SIGKILL", died=True)
+
+    assert len(run_suite([tiny(1)], tmp_path, Dying()).failed) == 1
+    again = run_suite([tiny(1)], tmp_path)
+    assert (again.done, again.failed_before) == (1, 0) and not list((tmp_path / "failed").iterdir())
 
 
 def test_absent_data_makes_runs_impossible_and_nothing_else(tmp_path, tiny, monkeypatch) -> None:

@@ -34,6 +34,9 @@ Analyses = Annotated[
 Some = Annotated[str | None, typer.Option(help="Only these, comma-separated.")]
 
 
+SETTLED = 3  # times the number of jobs: so many runs must have ended before their rate counts
+
+
 class EngineName(StrEnum):
     """Who does the work."""
 
@@ -204,11 +207,14 @@ def _engine(name: EngineName | None, jobs: int, threads: int | None, address: st
 
 @contextmanager
 def _bar(console: Console, jobs: int, store: Path) -> Iterator[Callable[[Tally], None]]:
-    """A progress bar with the rate and the time left; nothing where nobody looks."""
+    """A progress bar with the rate and the time left; nothing where nobody looks.
+
+    How many runs really go on at once, on a cluster for instance, shows once some have ended.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from ltga.suite import Store
-    from ltga.suite.durations import Durations
+    from ltga.suite.durations import Durations, seconds_of
     from ltga.suite.status import duration_text
 
     if not console.is_terminal:
@@ -219,13 +225,18 @@ def _bar(console: Console, jobs: int, store: Path) -> Iterator[Callable[[Tally],
     with Progress(*columns, TextColumn("{task.fields[outlook]}"), console=console, transient=True) as progress:
         bar = progress.add_task("looking at the store", total=None, outlook="")
         started = time.monotonic()
+        worked = 0.0
 
         def watch(tally: Tally) -> None:
+            nonlocal worked
             if tally.last is not None:
                 durations.learn(tally.last)
-            rate = 60 * tally.ended / max(time.monotonic() - started, 1e-9)
+                worked += seconds_of(tally.last)
+            passed = max(time.monotonic() - started, 1e-9)
+            rate = 60 * tally.ended / passed
+            at_once = worked / passed if tally.done >= SETTLED * jobs else jobs
             seconds, unknown = durations.total(tally.left.values())
-            left = duration_text(seconds / jobs, unknown)
+            left = duration_text(seconds / at_once, unknown)
             failures = f", {len(tally.failed)} failed" if tally.failed else ""
             progress.update(
                 bar,

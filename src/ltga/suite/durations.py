@@ -31,8 +31,7 @@ class Durations:
 
     def learn(self, record: Record) -> None:
         """Take a finished run into account."""
-        config, timing = record["config"], record["timing"]
-        seconds = timing["train_seconds"] + timing["observe_seconds"]
+        config, seconds = record["config"], seconds_of(record)
         for key in _keys(config["dataset"]["name"], config["method"], config["protocol"]):
             self._seconds[key].append(seconds)
 
@@ -47,6 +46,12 @@ class Durations:
         """Expected seconds of several runs one after the other, and how many of them nothing is known about."""
         known = [self.of(spec) for spec in specs]
         return sum(seconds for seconds in known if seconds is not None), known.count(None)
+
+
+def seconds_of(record: Record) -> float:
+    """How long a finished run took."""
+    timing = record["timing"]
+    return float(timing["train_seconds"] + timing["observe_seconds"])
 
 
 def _keys(dataset: str, method: str, protocol: Mapping[str, Any]) -> Iterable[Hashable]:

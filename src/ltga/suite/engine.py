@@ -27,11 +27,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Finished:
-    """How a job ended: ``files`` as :func:`~ltga.train.storage.encode_run` makes them, or the error's traceback."""
+    """How a job ended: ``files`` as :func:`~ltga.train.storage.encode_run` makes them, or the error's traceback.
+
+    ``died`` says that the process which was at it died, for which the run itself may not be to blame.
+    """
 
     job: Job
     files: Mapping[str, bytes] | None = None
     error: str | None = None
+    died: bool = False
 
 
 Results = Generator[Finished, None, None]

@@ -21,7 +21,8 @@ from ltga.suite.engine import Finished, Job, Results, attempt, available_cores
 class Processes:
     """``jobs`` runs at once, each with ``threads`` threads; cores / jobs of them if left out.
 
-    A worker that dies takes its run with it, which counts as failed; the next job gets a new worker.
+    A worker that dies takes its run with it, which counts as failed until the suite is started again; the next job
+    gets a new worker.
     """
 
     def __init__(self, jobs: int, threads: int | None = None, root: str | Path | None = None) -> None:
@@ -80,7 +81,7 @@ class _Worker:
             return finished
         except (EOFError, OSError):
             self._process.join()
-            return Finished(self._job, error=_last_words(self._process.exitcode))
+            return Finished(self._job, error=_last_words(self._process.exitcode), died=True)
 
     def stop(self) -> None:
         self._process.kill()

@@ -62,7 +62,8 @@ def run_suite(
     """Do the runs that are not in the store yet; each is stored as soon as it ends.
 
     Several runners may work on one store. A run that fails is noted there, and the others go on; one that
-    another runner is at is waited for, and taken over if that runner dies.
+    another runner is at is waited for, and taken over if that runner dies. A run whose worker process died
+    is done again when the suite is started again; one that failed by itself only with ``retry_failed``.
 
     Args:
         specs: the runs, in the order in which they are wanted.
@@ -83,10 +84,10 @@ def run_suite(
     tally = Tally(impossible=len(specs) - len(identified.ids), absent=identified.absent)
     known_failures = {}
     for run, spec in {run: spec for spec, run in identified.ids.items()}.items():
-        known_failures[run] = store.failure(run)
+        failure = known_failures[run] = store.failure(run)
         if store.record(run) is not None:
             tally.already += 1
-        elif known_failures[run] is not None and not retry_failed:
+        elif failure is not None and not failure.get("died") and not retry_failed:
             tally.failed_before += 1
         else:
             tally.left[run] = spec
@@ -110,7 +111,7 @@ def run_suite(
     def end(finished: Finished) -> None:
         run, spec = finished.job.id, finished.job.spec
         if finished.files is None:
-            store.fail(run, str(spec), finished.error or "")
+            store.fail(run, str(spec), finished.error or "", finished.died)
             tally.failed[run] = f"{spec}: {(store.failure(run) or {}).get('error')}"
             tally.last = None
         else:

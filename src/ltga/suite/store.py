@@ -78,18 +78,18 @@ class Store:
             self._failure_path(run).unlink(missing_ok=True)
 
     def failure(self, run: str) -> dict[str, Any] | None:
-        """Why a run failed: ``error`` in one line, ``traceback``, ``spec``, ``when`` and ``host``."""
+        """Why a run failed: ``error`` in one line, ``traceback``, ``died``, ``spec``, ``when`` and ``host``."""
         try:
             failure = json.loads(self._failure_path(run).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         return failure if isinstance(failure, dict) else None
 
-    def fail(self, run: str, spec: str, traceback: str) -> None:
-        """Note that a run failed."""
+    def fail(self, run: str, spec: str, traceback: str, died: bool = False) -> None:
+        """Note that a run failed, or that its process ``died``."""
         error = traceback.strip().splitlines()[-1] if traceback.strip() else "unknown error"
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        failure = {"id": run, "spec": spec, "error": error, "traceback": traceback, "when": when}
+        failure = {"id": run, "spec": spec, "error": error, "traceback": traceback, "died": died, "when": when}
         text = json.dumps({**failure, "host": platform.node(), "attempt": time.time_ns()}, indent=1) + "\n"
         with self._writing():
             self._failure_path(run).parent.mkdir(parents=True, exist_ok=True)
