@@ -330,7 +330,7 @@ def test_results_that_cannot_be_kept_are_shown_all_the_same(store: Path, tmp_pat
 
 
 def test_under_paired_initialisation_our_own_number_stands_beside(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ltga.report.study.analysed.EXPERIMENTS", {"gate": GATE})
+    monkeypatch.setattr("ltga.report.study.runs.EXPERIMENTS", {"gate": GATE})
     twin = replace(GATE, name="gate-paired")  # the same runs under another name
     table = make_section(Study(store), twin).tables[0]
     assert table.reference == "paper's init"

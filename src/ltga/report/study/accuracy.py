@@ -7,16 +7,15 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from ltga.report.study.runs import Study, accuracy, behind, label
+from ltga.report.study.runs import Study, accuracy, behind, label, original, reference_of
 from ltga.report.study.tables import PERCENT, Behind, Cell, Column, Table, mark_best, mean_cell, number_cell, text_cell
 from ltga.stats import average_ranks, critical_difference
 from ltga.stats.paper.check import CELLS
-from ltga.suite import EXPERIMENTS, Experiment
+from ltga.suite import Experiment
 from ltga.suite.spec import STAND_INS
 from ltga.suite.tuned import TUNED_ROWS, TunedRow, tuned
 from ltga.train.record import Record
 
-PAIRED = "-paired"
 Cells = Mapping[tuple[str, str], str]
 
 
@@ -43,6 +42,11 @@ class Grid:
             if len(seeds) == 1 and seeds != {frozenset()} and (stand_ins or dataset not in STAND_INS):
                 found.append(dataset)
         return tuple(found)
+
+    def behind(self, method: str, datasets: Sequence[str]) -> tuple[Behind, ...]:
+        """The runs of a method on these datasets, in percent."""
+        runs = (run for dataset in datasets for run in self.runs[method, dataset])
+        return tuple(replace(run, value=100 * run.value) for run in runs)
 
     def means(self, methods: Sequence[str], datasets: Sequence[str]) -> pd.DataFrame:
         """Mean accuracies ``[datasets, methods]``."""
@@ -98,7 +102,7 @@ def accuracy_table(study: Study, experiment: Experiment, ranks: bool = False) ->
     """
     rows = tuned_rows(experiment)
     grid = read_grid(study, experiment, rows)
-    reference, beside = _reference(study, experiment, rows)
+    beside, twin = _reference(study, experiment, rows)
     lines = [
         [
             text_cell(label(method)),
@@ -109,28 +113,29 @@ def accuracy_table(study: Study, experiment: Experiment, ranks: bool = False) ->
     plain = len(experiment.methods)
     averaged = grid.complete(experiment.methods, stand_ins=False)
     columns = [Column("method", numeric=False), *(Column(name, stand_in=STAND_INS.get(name)) for name in grid.datasets)]
-    columns.append(Column(f"mean of {len(averaged)}", note=", ".join(averaged)))
-    for line, method in zip(lines, grid.methods):
-        line.append(_average(grid, method, averaged, beside))
-    if ranks:
+    if averaged:
+        columns.append(Column(f"mean of {len(averaged)}", note=", ".join(averaged)))
+        for line, method in zip(lines, grid.methods):
+            line.append(_average(grid, method, averaged, beside))
+    if averaged and ranks:
         columns.append(Column("average rank", note=f"over the same datasets: {', '.join(averaged)}"))
-        for line, cell in zip(lines, _rank_cells(grid, experiment.methods, averaged, beside)):
+        for line, cell in zip(lines, _rank_cells(grid, experiment.methods, averaged, twin)):
             line.append(cell)
     marked = [tuple(line) for line in lines]
     for number in range(1, len(grid.datasets) + 1):
         marked[:plain] = mark_best(marked[:plain], number)
     return Table(
-        experiment.name, experiment.title, tuple(columns), tuple(marked), _note(averaged, rows, ranks),
-        reference=reference,
+        experiment.name, experiment.title, tuple(columns), tuple(marked), _note(grid, averaged, rows, ranks),
+        reference=reference_of(experiment),
     )  # fmt: skip
 
 
-def _note(averaged: Sequence[str], rows: Sequence[TunedRow], ranks: bool) -> str:
+def _note(grid: Grid, averaged: Sequence[str], rows: Sequence[TunedRow], ranks: bool) -> str:
     said = ["Test accuracy in percent, mean ± sample s.d. over seeds; bold: best of the column."]
     if averaged:
         said.append(
             f"Averages{' and ranks' if ranks else ''} are over the datasets of the paper on which every method has the "
-            f"same seeds ({', '.join(averaged)}); the reference's are recomputed from its cells for the same datasets."
+            f"same seeds ({', '.join(averaged)}); the reference's are recomputed for the same datasets."
         )
     else:
         said.append("No average yet: on no dataset of the paper has every method run.")
@@ -138,15 +143,21 @@ def _note(averaged: Sequence[str], rows: Sequence[TunedRow], ranks: bool) -> str
         said.append("†: within the Nemenyi critical difference of the best rank.")
     if rows:
         said.append("Tuned rows choose per dataset on validation accuracy; an oracle chooses on test accuracy.")
+    for row in rows:
+        picks = (f"{dataset} {label(pick)}" for (name, dataset), pick in grid.chosen.items() if name == row.name)
+        if chosen := ", ".join(picks):
+            said.append(f"{label(row.name)} chose: {chosen}.")
     return " ".join(said)
 
 
-def _reference(study: Study, experiment: Experiment, rows: Sequence[TunedRow]) -> tuple[str, Cells]:
-    twin = EXPERIMENTS.get(experiment.name.removesuffix(PAIRED))
-    if not experiment.name.endswith(PAIRED) or twin is None:
-        return "paper", CELLS
+def _reference(study: Study, experiment: Experiment, rows: Sequence[TunedRow]) -> tuple[Cells, Grid | None]:
+    """The cells that stand beside, and their numbers where these are ours."""
+    twin = original(experiment)
+    if twin is None:
+        return CELLS, None
     grid = read_grid(study, twin, rows)
-    return "paper's init", {key: PERCENT.show([run.value for run in runs]) for key, runs in grid.runs.items() if runs}
+    cells = {key: PERCENT.show([run.value for run in runs]) for key, runs in grid.runs.items() if runs}
+    return cells, grid
 
 
 def _cell(grid: Grid, method: str, dataset: str, reference: str | None) -> Cell:
@@ -166,27 +177,32 @@ def _average(grid: Grid, method: str, datasets: Sequence[str], beside: Cells) ->
     reference = None
     if all(printed):
         reference = f"{sum(float(str(cell).split('±')[0]) for cell in printed) / len(printed):.1f}"
-    return number_cell(f"{number:.1f}", number, reference=reference)
+    cell = number_cell(f"{number:.1f}", number, reference=reference)
+    return replace(cell, runs=grid.behind(method, datasets))
 
 
-def _rank_cells(grid: Grid, methods: Sequence[str], datasets: Sequence[str], beside: Cells) -> list[Cell]:
-    if not datasets:
-        return [Cell("–") for _ in grid.methods]
+def _rank_cells(grid: Grid, methods: Sequence[str], datasets: Sequence[str], twin: Grid | None) -> list[Cell]:
     ranks = average_ranks(grid.means(methods, datasets))
-    printed = printed_ranks(methods, datasets, beside)
+    if twin is None:
+        printed = printed_ranks(methods, datasets)
+    elif set(datasets) <= set(twin.complete(methods, stand_ins=True)):
+        printed = {str(name): f"{rank:.2f}" for name, rank in average_ranks(twin.means(methods, datasets)).items()}
+    else:
+        printed = {}
     near = critical_difference(len(methods), len(datasets)) if len(datasets) > 1 else -1.0
     cells = []
     for method in methods:
         text = f"{ranks[method]:.2f}" + ("†" if ranks[method] - ranks.min() <= near else "")
-        cells.append(number_cell(text, float(ranks[method]), reference=printed.get(method)))
+        cell = number_cell(text, float(ranks[method]), reference=printed.get(method))
+        cells.append(replace(cell, runs=grid.behind(method, datasets)))
     return cells
 
 
-def printed_ranks(methods: Sequence[str], datasets: Sequence[str], cells: Cells = CELLS) -> dict[str, str]:
-    """The reference's average ranks over these datasets, from its printed cells; nothing if one is lacking."""
-    if not datasets or any((method, dataset) not in cells for method in methods for dataset in datasets):
+def printed_ranks(methods: Sequence[str], datasets: Sequence[str]) -> dict[str, str]:
+    """The paper's average ranks over these datasets, from its printed cells; nothing if one is lacking."""
+    if not datasets or any((method, dataset) not in CELLS for method in methods for dataset in datasets):
         return {}
     means = pd.DataFrame(
-        {method: [float(cells[method, dataset].split("±")[0]) for dataset in datasets] for method in methods}
+        {method: [float(CELLS[method, dataset].split("±")[0]) for dataset in datasets] for method in methods}
     )
     return {str(method): f"{rank:.2f}" for method, rank in average_ranks(means).items()}

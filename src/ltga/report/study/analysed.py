@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from ltga.analysis.results import Frames
-from ltga.report.study.accuracy import PAIRED
-from ltga.report.study.runs import Study, Value, behind
+from ltga.report.study.runs import Study, Value, behind, original, reference_of
 from ltga.report.study.tables import Cell, Unit, mean_cell
-from ltga.suite import EXPERIMENTS, Experiment, RunSpec
+from ltga.suite import Experiment, RunSpec
 from ltga.suite.spec import STAND_INS
 
 NOT_ANALYSED, UNDEFINED = "not analysed", "n/a"
@@ -56,10 +55,9 @@ class Analysed:
     def __init__(self, study: Study, experiment: Experiment, name: str) -> None:
         self.study, self.experiment, self.name = study, experiment, name
         self._found = study.runs(experiment)
-        paired = experiment.name.endswith(PAIRED)
-        original = EXPERIMENTS.get(experiment.name.removesuffix(PAIRED)) if paired else None
-        self._twin = None if original is None else Analysed(study, original, name)
-        self.reference = "paper's init" if paired else "paper"
+        twin = original(experiment)
+        self._twin = None if twin is None else Analysed(study, twin, name)
+        self.reference = reference_of(experiment)
 
     def frames(self, where: Where) -> Iterator[Frames]:
         """The results of the finished runs with these settings."""

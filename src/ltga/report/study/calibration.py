@@ -11,7 +11,7 @@ from ltga.report.study.draw import Drawing, dataset_title
 from ltga.report.study.figures.calibration import reliability, scores
 from ltga.report.study.figures.style import style
 from ltga.report.study.measures import DATASET, dataset_cell, measure
-from ltga.report.study.runs import Study, label, metric
+from ltga.report.study.runs import Study, label, metric, reference_of
 from ltga.report.study.tables import Column, Table, Unit, mark_best, text_cell
 from ltga.suite import Experiment
 
@@ -33,7 +33,7 @@ def calibration_table(study: Study, experiment: Experiment) -> Table:
         rows += group
     columns = (DATASET, Column("method", numeric=False), *(Column(name) for name in SCORES))
     note = "Test nodes, mean ± sample s.d. over seeds, lower is better; bold: the better one on that dataset."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note)
+    return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=reference_of(experiment))
 
 
 def draw_calibration(study: Study, experiment: Experiment) -> list[Drawing]:

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import replace
 
 from ltga.report.study.printed import GRANULARITY_Q, Q_ANALYSIS
-from ltga.report.study.runs import Study, Value, attention, behind, homophily, label, learned_q
+from ltga.report.study.runs import Study, Value, attention, behind, homophily, label, learned_q, original, reference_of
 from ltga.report.study.tables import (
     PLAIN_PERCENT,
     THREE,
@@ -45,7 +45,8 @@ def granularity_q_table(study: Study, experiment: Experiment) -> Table:
         "Mean over seeds, heads and layers (for LTGA-Edge over edges too, where the paper gives none) of the model "
         "that was kept; zeros: share of attention weights that are exactly 0."
     )
-    return Table(experiment.name, experiment.title, tuple(columns), tuple(rows), note)
+    reference = reference_of(experiment)
+    return Table(experiment.name, experiment.title, tuple(columns), tuple(rows), note, reference=reference)
 
 
 def q_analysis_table(study: Study, experiment: Experiment) -> Table:
@@ -53,7 +54,9 @@ def q_analysis_table(study: Study, experiment: Experiment) -> Table:
     (method,) = experiment.methods
     rows = []
     for dataset in experiment.datasets:
-        printed: tuple[str | None, ...] = Q_ANALYSIS.get(dataset, (None,) * 5)
+        printed: tuple[str | None, ...] = (None,) * 5
+        if original(experiment) is None:
+            printed = Q_ANALYSIS.get(dataset, printed)
         known = homophily(dataset)
         q = measure(study, experiment, dataset, method, learned_q, THREE, printed[1])
         homophilous = number_cell("–" if known is None else f"{known:.2f}", known, reference=printed[0])
@@ -72,7 +75,7 @@ def q_analysis_table(study: Study, experiment: Experiment) -> Table:
         "LTGA-Head; means over seeds, layers and heads; s.d. of the mean q over seeds. The paper's homophily of "
         "Cornell is that of the mislabelled copy of the dataset; its accuracies are on the corrected one."
     )
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note)
+    return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=reference_of(experiment))
 
 
 def _deviation(q: Cell, printed: str | None) -> Cell:
@@ -92,7 +95,14 @@ def measure(
     unit: Unit,
     reference: str | None = None,
 ) -> Cell:
-    """The mean of a value over the runs of a method on a dataset."""
+    """The mean of a value over the runs of a method on a dataset.
+
+    Under paired initialisation our own number under the paper's initialisation stands beside, not ``reference``.
+    """
+    twin = original(experiment)
+    if twin is not None:
+        beside = measure(study, twin, dataset, method, value, unit)
+        reference = beside.text if beside.runs else None
     specs = [spec for spec in experiment.runs if (spec.dataset, spec.method) == (dataset, method)]
     found = behind(study.runs(experiment), specs, value)
     return mean_cell(found, len(specs), unit, reference, STAND_INS.get(dataset))

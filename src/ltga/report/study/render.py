@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from ltga.report.study.tables import Cell, Table
 
 MISSING = "not run"
+WIDE = 5  # columns; a table with more is made to fit the width of the page
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -153,7 +154,8 @@ def _csv(lines: Iterable[list[str]]) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A table for ``booktabs``; reference values go below our own, in small type."""
+    """A table for ``booktabs`` and, if wide, ``graphicx``; reference values stand behind our own, in small type."""
+    wide = len(table.columns) > WIDE
     align = "".join("r" if column.numeric else "l" for column in table.columns)
     head = " & ".join(
         escape_latex(column.label) + (r"\textsuperscript{s}" if column.stand_in else "") for column in table.columns
@@ -163,6 +165,7 @@ def to_latex(table: Table) -> str:
         r"\centering",
         rf"\caption{{{escape_latex(table.title)}. {_latex_notes(table)}}}",
         rf"\label{{tab:{re.sub(r'[^a-zA-Z0-9:-]', '-', table.name)}}}",
+        *([r"\resizebox{\textwidth}{!}{%"] if wide else []),
         rf"\begin{{tabular}}{{{align}}}",
         r"\toprule",
         head + r" \\",
@@ -170,6 +173,7 @@ def to_latex(table: Table) -> str:
         *(" & ".join(_latex(cell, table, first=not k) for k, cell in enumerate(row)) + r" \\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
+        *(["}"] if wide else []),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

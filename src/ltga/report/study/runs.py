@@ -18,13 +18,14 @@ from ltga.data.store import is_here
 from ltga.errors import DataError, InputError, LTGAError, RecordError
 from ltga.nn.methods import METHODS
 from ltga.report.study.tables import Behind
-from ltga.suite import Experiment, RunSpec, Store, find_records
+from ltga.suite import EXPERIMENTS, Experiment, RunSpec, Store, find_records
 from ltga.suite.archive import stored_records
 from ltga.suite.tuned import TUNED_ROWS
 from ltga.train.fit import load_run
 from ltga.train.record import Record
 from ltga.train.storage import read_arrays
 
+PAIRED = "-paired"
 Value = Callable[[Record], float | None]
 
 
@@ -180,6 +181,17 @@ def attention(name: str, layer: int | None = None) -> Value:
         return fmean(heads) if heads else None
 
     return read
+
+
+def original(experiment: Experiment) -> Experiment | None:
+    """For a twin under paired initialisation the same experiment under the paper's, which then is the reference."""
+    paired = experiment.name.endswith(PAIRED)
+    return EXPERIMENTS.get(experiment.name.removesuffix(PAIRED)) if paired else None
+
+
+def reference_of(experiment: Experiment) -> str:
+    """What stands beside the numbers of an experiment."""
+    return "paper" if original(experiment) is None else "paper's init"
 
 
 def label(method: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ltga.report.study import calibration, concentration, depth, draw, gate, measures, pruning, settings, statistics
-from ltga.report.study.accuracy import PAIRED, accuracy_table
+from ltga.report.study.accuracy import accuracy_table
 from ltga.report.study.analysed import lacking
 from ltga.report.study.draw import Drawing
-from ltga.report.study.runs import Study
+from ltga.report.study.runs import PAIRED, Study
 from ltga.report.study.tables import Table
 from ltga.suite import Experiment
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from ltga.report.study.accuracy import PAIRED, printed_ranks, read_grid, tuned_rows
+from ltga.report.study.accuracy import printed_ranks, read_grid, tuned_rows
 from ltga.report.study.render import signed
-from ltga.report.study.runs import Study, label
+from ltga.report.study.runs import PAIRED, Study, label
 from ltga.report.study.tables import Behind, Cell, Column, Table, number_cell, text_cell, with_reference
 from ltga.stats import (
     PRIMARY,
@@ -199,8 +200,7 @@ def datasets_table(study: Study, experiment: Experiment) -> Table:
     rows = []
     for (other, test), p_holm, least in zip(tests.items(), adjusted, smallest, strict=True):
         printed = _printed_comparison(first, other, where[other])
-        runs = [run for dataset in where[other] for method in (first, other) for run in grid.runs[method, dataset]]
-        percent = tuple(Behind(run.id, run.seed, 100 * run.value) for run in runs)
+        percent = grid.behind(first, where[other]) + grid.behind(other, where[other])
         change = Cell(wanted=1) if not test.n else Cell(signed(test.mean_difference), test.mean_difference, percent)
         rows.append(
             (
@@ -260,10 +260,10 @@ def ranks_table(study: Study, experiment: Experiment) -> Table:
     means = grid.means(grid.methods, datasets)
     ranks, test = average_ranks(means).sort_values(), friedman(means)
     printed = printed_ranks(grid.methods, datasets)
-    rows = tuple(
-        (text_cell(label(str(method))), number_cell(f"{rank:.2f}", float(rank), reference=printed.get(str(method))))
-        for method, rank in ranks.items()
-    )
+    rows = []
+    for name, rank in ranks.items():
+        cell = number_cell(f"{rank:.2f}", float(rank), reference=printed.get(str(name)))
+        rows.append((text_cell(label(str(name))), replace(cell, runs=grid.behind(str(name), datasets))))
     note = (
         f"Over {len(datasets)} datasets: {', '.join(datasets)}. Friedman χ² = {test.chi2:.2f}, p = {test.p:.3f} (the "
         f"paper, over its eight: {FRIEDMAN_CHI2}, {FRIEDMAN_P}); critical difference "
@@ -271,7 +271,7 @@ def ranks_table(study: Study, experiment: Experiment) -> Table:
     )
     used = [name for name in datasets if name in STAND_INS]
     warnings = (f"{', '.join(used)} is a stand-in and counts as a dataset of its own here",) if used else ()
-    return Table(experiment.name, experiment.title, columns, rows, note, warnings)
+    return Table(experiment.name, experiment.title, columns, tuple(rows), note, warnings)
 
 
 def _name(dataset: str) -> Cell:
