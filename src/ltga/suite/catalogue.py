@@ -140,8 +140,8 @@ _PAPER = (
     ),
     Experiment(
         "q-overview", "The learned index at a glance", "fig:q_overview",
-        "q against homophily, exact zeros, and all sweeps as distance from softmax",
-        union(grid(ALL, HEAD, TEN), _PRIOR, _WARMUP, _KAPPA, _DELTA),
+        "q against homophily, exact zeros, and what all sweeps gain over GATv2 by distance from softmax",
+        union(grid(ALL, HEAD, TEN), _PRIOR, _WARMUP, _KAPPA, _DELTA, grid(ROMAN, ("gatv2",), FIVE)),
     ),
     Experiment(
         "q-trajectories", "q over the epochs", "fig:q_traj",

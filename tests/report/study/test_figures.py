@@ -107,7 +107,9 @@ def test_reliability_bins_against_a_loop() -> None:
          ["sweeps-gum-syntax"]),
         ("depth", [("cora", "gat", {}), ("cora", "gat", {"num_layers": 4})], ["depth"]),
         ("depth", [("cora", "gat", {})], []),
-        ("synthetic", [("csbm:seed=1", "ltga-head", {}), ("csbm:seed=1,snr=2", "ltga-head", {})], ["synthetic"]),
+        ("synthetic", [(graph, method, {}) for graph in ("csbm:seed=1", "csbm:seed=1,snr=2")
+                       for method in ("ltga-head", "frozen-q1.0")], ["synthetic"]),
+        ("synthetic", [("csbm:seed=1", "ltga-head", {}), ("csbm:seed=1,snr=2", "ltga-head", {})], []),
         ("critical-difference", [(d, m, {}) for d in ("texas", "cora") for m in EXPERIMENTS["headline"].methods],
          ["critical-difference"]),
         ("critical-difference", [("texas", m, {}) for m in EXPERIMENTS["headline"].methods], []),
@@ -137,3 +139,18 @@ def test_no_edge_lies_beyond_where_q_can_be() -> None:
     assert len(bars) == 2
     assert max(bar.get_x() + bar.get_width() for bar in bars.values()) == pytest.approx(2.0)
     assert 1.625 in {float(line.get_xdata()[0]) for line in axis.lines}
+
+
+def test_the_sweeps_by_distance_pair_every_run_with_softmax_on_its_seed(study: Callable[..., Any]) -> None:
+    """Seed 2 has no run with another prior, so the default counts with seed 1 only; softmax is 0.6 there, 0.9 on 2."""
+    made = [
+        make_record("gum-syntax", "ltga-head", 1, q=1.5, test=0.7),
+        make_record("gum-syntax", "ltga-head", 2, q=1.9, test=0.8),
+        make_record("gum-syntax", "ltga-head", 1, q=1.1, test=0.5, prior=1.0),
+        make_record("gum-syntax", "gatv2", 1, test=0.6),
+        make_record("gum-syntax", "gatv2", 2, test=0.9),
+    ]
+    (drawing,) = make_section(study(made), EXPERIMENTS["q-overview"]).drawings
+    (line,) = (line for line in drawing.figure.axes[2].lines if line.get_label() == "λ")
+    np.testing.assert_allclose(line.get_xydata(), [(0.1, -10.0), (0.5, 10.0)])
+    assert "GATv2" in drawing.caption

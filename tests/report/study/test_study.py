@@ -77,6 +77,7 @@ def test_headline_cells_averages_and_ranks(study: Callable[..., Any]) -> None:
     means = np.array([[np.mean(values[d, m]) for m in EXPERIMENTS["headline"].methods] for d in ("texas", "cora")])
     assert at(table, "mean of 2", method="GAT").number == pytest.approx(100 * means[:, 1].mean())
     assert at(table, "mean of 2", method="GAT").reference == f"{(59.2 + 80.4) / 2:.1f}"
+    assert len(at(table, "mean of 2", method="GAT").runs) == len(at(table, "average rank", method="GAT").runs) == 20
     ranks = np.mean([stats.rankdata(-row) for row in means], axis=0)
     assert [row[-1].number for row in table.rows] == pytest.approx(ranks)
     assert sum(row[1].best for row in table.rows) == 1
@@ -103,6 +104,7 @@ def test_tuned_rows_are_chosen_on_validation_and_need_the_whole_grid(study: Call
     cell = at(table, "texas", method="α-entmax (tuned on validation)")
     assert cell.text == "50.0±0.0" and cell.note == "chose α-entmax, α = 1.5"
     assert at(table, "cora", method="α-entmax (tuned on validation)").missing
+    assert "α-entmax (tuned on validation) chose: texas α-entmax, α = 1.5." in table.note  # in every format
 
 
 def test_paired_cells_stand_beside_our_own_under_the_papers_initialisation(study: Callable[..., Any]) -> None:

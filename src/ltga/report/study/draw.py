@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from ltga.analysis.q_overview import distance_from_softmax, q_against_homophily
 from ltga.report.study.accuracy import read_grid
 from ltga.report.study.figures import accuracy as by_accuracy
 from ltga.report.study.figures import index
 from ltga.report.study.figures.accuracy import FrozenCurve, Sample, Sweep
 from ltga.report.study.figures.ranks import critical_difference_figure
 from ltga.report.study.figures.style import style
-from ltga.report.study.measures import zeros
 from ltga.report.study.runs import Study, accuracy, homophily, label, learned_q
-from ltga.report.study.settings import SWEPT, sweep_points, synthetic_points
+from ltga.report.study.settings import SWEPT, on_common_seeds, sweep_points, synthetic_points
 from ltga.stats import critical_difference_diagram
 from ltga.suite import Experiment, RunSpec
 from ltga.suite.spec import STAND_INS
 from ltga.suite.tuned import FROZEN_Q
 from ltga.train.record import Record
 
+SOFTMAX = "gatv2"  # what the sweeps are compared with
 MOVED = 1e-3  # a q closer to 1 than this has not left it
 
 
@@ -74,7 +74,7 @@ def draw_trajectories(study: Study, experiment: Experiment) -> list[Drawing]:
     with style():
         drawings = [Drawing(experiment.name, f"Mean q of {label(method)} over the epochs.", index.trajectories(groups))]
         if moving:
-            caption = f"q of every head of {label(method)}, mean over seeds, where it leaves 1 at all."
+            caption = f"q of every head of {label(method)}, mean over seeds while all of them run, where it leaves 1."
             drawings.append(Drawing(f"{experiment.name}-heads", caption, index.head_trajectories(moving)))
     return drawings
 
@@ -93,31 +93,39 @@ def draw_gradients(study: Study, experiment: Experiment) -> list[Drawing]:
 def draw_overview(study: Study, experiment: Experiment) -> list[Drawing]:
     """What q became, where attention has zeros, and the sweeps by distance from softmax."""
     found = study.runs(experiment)
-    defaults = {spec: run for spec, run in found.items() if set(spec.overrides) <= {"init"}}
-    points = {}
-    for dataset, runs in _by_dataset(defaults, "ltga-head").items():
-        known = homophily(dataset)
-        q, share = ([value for run in runs if (value := read(run)) is not None] for read in (learned_q, zeros))
-        if known is not None and q and share:
-            points[dataset_title(dataset)] = (known, fmean(q), fmean(share))
+    learned = {spec: run for spec, run in found.items() if spec.method == "ltga-head"}
+    defaults = [run for spec, run in learned.items() if set(spec.overrides) <= {"init"}]
+    known = {spec.dataset: share for spec in learned if (share := homophily(spec.dataset)) is not None}
+    reached = q_against_homophily(defaults, known).dropna(subset=["homophily", "q", "zero_fraction"])
+    columns = (reached[name].tolist() for name in ("dataset", "homophily", "q", "zero_fraction"))
+    points = {dataset_title(name): (share, q, zeros) for name, share, q, zeros in zip(*columns)}
     if not points:
         return []
-    distances = _distances(found)
+    distances = _distances(learned, [run for spec, run in found.items() if spec.method == SOFTMAX])
     with style():
         figure = index.overview(points, distances)
     caption = "LTGA-Head: (a) mean q against homophily; (b) exact zeros in attention"
-    caption += "; (c) the sweeps by distance from softmax." if distances else ". The sweeps (c) have not been run."
+    if distances:
+        caption += (
+            f"; (c) the sweeps: accuracy against {label(SOFTMAX)}'s on the same seeds, by the root mean square of "
+            "q − 1, mean over the seeds that all values of a setting have."
+        )
+    else:
+        caption += f". The sweeps and {label(SOFTMAX)}'s runs beside them (c) are not in the store."
     return [Drawing(experiment.name, caption, figure)]
 
 
-def _distances(found: dict[RunSpec, Record]) -> dict[str, list[tuple[float, float]]]:
-    """Sweep -> (distance of mean q from 1, accuracy in percent), for sweeps with more than one value run."""
+def _distances(learned: dict[RunSpec, Record], softmax: list[Record]) -> dict[str, list[tuple[float, float]]]:
+    """Sweep -> (distance of q from 1, points of accuracy gained over softmax) of every value that was run."""
+    if not softmax:
+        return {}
     lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for (dataset, setting, _), specs in sweep_points(found).items():
-        q = [value for spec in specs if (value := learned_q(found[spec])) is not None]
-        if q:
-            test = 100 * fmean(found[spec]["metrics"]["test"]["accuracy"] for spec in specs)
-            lines.setdefault((dataset, setting), []).append((abs(fmean(q) - 1), test))
+    for (dataset, setting, _), specs in on_common_seeds(sweep_points(learned)).items():
+        frame = distance_from_softmax([*(learned[spec] for spec in specs), *softmax], SOFTMAX)
+        frame = frame.dropna(subset=["accuracy_change"])
+        if len(frame):
+            point = float(frame["distance"].mean()), 100 * float(frame["accuracy_change"].mean())
+            lines.setdefault((dataset, setting), []).append(point)
     lines = {key: points for key, points in lines.items() if len(points) > 1}
     several = len({dataset for dataset, _ in lines}) > 1
     return {
@@ -171,7 +179,7 @@ def _percent(found: dict[RunSpec, Record], dataset: str, method: str, part: str)
 def draw_sweeps(study: Study, experiment: Experiment) -> list[Drawing]:
     """Accuracy and q along every setting, a figure per dataset."""
     found = study.runs(experiment)
-    points = sweep_points(found)
+    points = on_common_seeds(sweep_points(found))
     drawings = []
     for dataset in dict.fromkeys(dataset for dataset, _, _ in points):
         lines = []
@@ -190,31 +198,42 @@ def draw_sweeps(study: Study, experiment: Experiment) -> list[Drawing]:
         if lines:
             with style():
                 figure = by_accuracy.sweeps(lines, dataset_title(dataset))
-            caption = f"Accuracy and mean q of LTGA-Head on {dataset_title(dataset)}, one setting changed at a time."
+            seeds = max(len(sample.values) for line in lines for sample in line.accuracy)
+            caption = (
+                f"Accuracy and mean q of LTGA-Head on {dataset_title(dataset)}, one setting changed at a time, over "
+                f"the seeds that all values have ({seeds})."
+            )
             drawings.append(Drawing(drawing_name(experiment, dataset), caption, figure))
     return drawings
 
 
 def draw_synthetic(study: Study, experiment: Experiment) -> list[Drawing]:
-    """Accuracy against the signal of the synthetic graphs, a panel per degree."""
+    """What a q other than 1 changes on the synthetic graphs, against their signal, a panel per degree."""
     found = study.runs(experiment)
+    points = synthetic_points(found)
     panels: dict[str, dict[str, list[Sample]]] = {}
-    for (degree, snr, method), specs in sorted(synthetic_points(found).items()):
-        panels.setdefault(f"degree {degree:g}", {}).setdefault(method, []).append(_sample(found, specs, snr))
-    caption = "Accuracy on the contextual stochastic block model, mean and standard error over seeds."
-    return _curves(experiment, panels, "signal-to-noise ratio", caption, log=True)
-
-
-def _sample(found: dict[RunSpec, Record], specs: Iterable[RunSpec], x: float) -> Sample:
-    return Sample(x, tuple(100 * found[spec]["metrics"]["test"]["accuracy"] for spec in specs))
-
-
-def _curves(
-    experiment: Experiment, panels: dict[str, dict[str, list[Sample]]], xlabel: str, caption: str, log: bool = False
-) -> list[Drawing]:
-    """A panel for every group in which some curve has more than one point."""
+    for (degree, snr, method), specs in sorted(points.items()):
+        softmax = {spec.dataset: found[spec] for spec in points.get((degree, snr, "frozen-q1.0"), ())}
+        gains = tuple(
+            100 * (_accuracy(found[spec]) - _accuracy(softmax[spec.dataset]))
+            for spec in specs
+            if spec.dataset in softmax
+        )
+        if gains and method != "frozen-q1.0":
+            panels.setdefault(f"degree {degree:g}", {}).setdefault(method, []).append(Sample(snr, gains))
     panels = {name: group for name, group in panels.items() if any(len(samples) > 1 for samples in group.values())}
     if not panels:
         return []
     with style():
-        return [Drawing(experiment.name, caption, by_accuracy.curves_by_method(panels, xlabel, log))]
+        figure = by_accuracy.curves_by_method(
+            panels, "signal-to-noise ratio", log=True, ylabel="accuracy − that of q = 1 (points)", gains=True
+        )
+    caption = (
+        "Contextual stochastic block model: accuracy against that of q = 1 on the same graph and seed, mean and "
+        "standard error over seeds."
+    )
+    return [Drawing(experiment.name, caption, figure)]
+
+
+def _accuracy(record: Record) -> float:
+    return float(record["metrics"]["test"]["accuracy"])

@@ -14,6 +14,7 @@ from ltga.report.study.figures.style import BLUE, GREY, RED, look, panels, shann
 from ltga.report.study.runs import label
 
 ACCURACY = "accuracy (%)"
+ASIDE = 1.06  # factor between methods side by side on a logarithmic axis
 
 
 @dataclass(frozen=True)
@@ -122,19 +123,26 @@ def sweeps(found: Sequence[Sweep], dataset: str) -> Figure:
 
 
 def curves_by_method(
-    found: Mapping[str, Mapping[str, Sequence[Sample]]], xlabel: str, log: bool = False, ylabel: str = ACCURACY
+    found: Mapping[str, Mapping[str, Sequence[Sample]]],
+    xlabel: str,
+    log: bool = False,
+    ylabel: str = ACCURACY,
+    gains: bool = False,
 ) -> Figure:
     """A panel per group, a line per method: accuracy (or another measure) against depth or signal.
 
     Args:
         found: title of the panel -> method -> samples.
         log: whether the horizontal axis is logarithmic.
+        gains: whether values are differences, so that zero is drawn; the methods' points then stand side by side.
     """
     figure, axes = panels(len(found), width=3.2, height=2.6)
     methods = list(dict.fromkeys(method for group in found.values() for method in group))
     for axis, (title, group) in zip(axes, found.items()):
-        for method, samples in group.items():
-            _curve(axis, samples, **look(method).line())
+        for place, (method, samples) in enumerate(group.items()):
+            aside = place - (len(group) - 1) / 2 if gains else 0.0
+            moved = [Sample(s.x * ASIDE**aside if log else s.x + aside / 20, s.values) for s in samples]
+            _curve(axis, moved, **look(method).line())
         if log:
             axis.set_xscale("log")
         ticks = sorted({sample.x for samples in group.values() for sample in samples})
@@ -142,7 +150,9 @@ def curves_by_method(
         axis.minorticks_off()
         axis.set_title(title)
         axis.set_xlabel(xlabel)
-        if ylabel == ACCURACY:
+        if gains:
+            axis.axhline(0.0, color=GREY, linestyle="--", linewidth=0.9, zorder=0)
+        elif ylabel == ACCURACY:
             room(axis)
         else:
             axis.set_ylim(bottom=0)

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from ltga.report.study.figures.style import BLUE, GREY, PALETTE, RED, look, panels, plain_log, shannon_line
 from ltga.train.record import Record
@@ -58,7 +59,7 @@ def head_trajectories(runs: ByDataset) -> Figure:
         depth = max(depth, len(layers[0]))
         for number in range(len(layers[0])):
             for head in range(layers[0][number].shape[1]):
-                mean = mean_curve([run[number][:, head] for run in layers])
+                mean = mean_curve([run[number][:, head] for run in layers], everyone=True)  # no jump where one ends
                 axis.plot(
                     np.arange(1, len(mean) + 1), mean, color=PALETTE[number % len(PALETTE)],
                     linestyle=_DASHES[number % len(_DASHES)], linewidth=1.1, alpha=0.8,
@@ -70,6 +71,7 @@ def head_trajectories(runs: ByDataset) -> Figure:
         Line2D([], [], color=PALETTE[k % len(PALETTE)], linestyle=_DASHES[k % len(_DASHES)], label=f"layer {k + 1}")
         for k in range(depth)
     ]
+    handles.append(Line2D([], [], color=GREY, linestyle="--", label="q = 1, softmax"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return figure
 
@@ -86,14 +88,14 @@ def _show_softmax(axis: Axes) -> None:
     axis.set_ylim(min(low, 0.95), max(high, 1.05))
 
 
-def mean_curve(curves: Sequence[np.ndarray]) -> np.ndarray:
-    """Mean per epoch over the runs that got that far, as long as these are at least half of all.
+def mean_curve(curves: Sequence[np.ndarray], everyone: bool = False) -> np.ndarray:
+    """Mean per epoch over the runs that got that far, as long as these are at least half of all (or all).
 
     >>> mean_curve([np.array([1.0, 2.0, 9.0]), np.array([3.0, 4.0]), np.array([5.0])])
     array([3., 3.])
     """
     lengths = sorted(map(len, curves), reverse=True)
-    shown = lengths[(len(lengths) - 1) // 2]
+    shown = lengths[-1 if everyone else (len(lengths) - 1) // 2]
     return np.array([np.mean([curve[k] for curve in curves if len(curve) > k]) for k in range(shown)])
 
 
@@ -107,19 +109,24 @@ def gradients(runs: ByDataset, warmup: int) -> Figure | None:
             curves[dataset] = norms
     if not curves:
         return None
-    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
-    axis = figure.subplots()
-    for k, (dataset, norms) in enumerate(curves.items()):
+    figure, axes = panels(len(curves), sharey=True)
+    for axis, (dataset, norms) in zip(axes, curves.items()):
+        for norm in norms:
+            epochs = np.arange(warmup + 1, len(norm) + 1)
+            axis.plot(epochs, np.maximum(norm[warmup:], TINY), color=BLUE, alpha=0.3, linewidth=0.9)
         mean = 10 ** mean_curve([np.log10(np.maximum(norm, TINY)) for norm in norms])
-        epochs = np.arange(warmup + 1, len(mean) + 1)
-        dash = _DASHES[(k // len(PALETTE)) % len(_DASHES)]
-        axis.plot(epochs, mean[warmup:], color=PALETTE[k % len(PALETTE)], linestyle=dash, label=dataset)
-    axis.set_yscale("log")
-    plain_log(axis.yaxis)
-    axis.set_xlabel("epoch")
-    axis.set_ylabel("gradient norm at the index")
-    axis.set_title("geometric mean, while half of the seeds run")
-    figure.legend(loc="outside right upper")
+        axis.plot(np.arange(warmup + 1, len(mean) + 1), mean[warmup:], color=BLUE, linewidth=2.2)
+        axis.set_title(f"{dataset} ({len(norms)} seed{'s' if len(norms) > 1 else ''})")
+        axis.set_xlabel("epoch")
+        axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axes[0].set_yscale("log")
+    plain_log(axes[0].yaxis)
+    axes[0].set_ylabel("gradient norm at the index")
+    handles = [
+        Line2D([], [], color=BLUE, alpha=0.3, label="one seed"),
+        Line2D([], [], color=BLUE, linewidth=2.2, label="geometric mean, while half of the seeds run"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=1 if len(curves) == 1 else 2)
     return figure
 
 
@@ -130,8 +137,8 @@ def overview(
 
     Args:
         points: dataset -> homophily, mean q, share of exact zeros.
-        sweeps: name of a sweep -> (distance of q from 1, accuracy in percent) of its points; (c) is left out
-            if empty.
+        sweeps: name of a sweep -> (distance of q from 1, points of accuracy gained over softmax) of its points;
+            (c) is left out if empty.
     """
     figure = Figure(figsize=(9.6 if sweeps else 7.0, 3.3), layout="constrained")
     axes = figure.subplots(1, 3 if sweeps else 2, width_ratios=[1.5, 1, 1.2] if sweeps else [1.5, 1])
@@ -201,8 +208,9 @@ def _distances(axis: Axes, sweeps: Mapping[str, Sequence[tuple[float, float]]]) 
         marker = "osD^vPX"[k % 7]
         x, y = zip(*sorted(points))
         axis.plot(x, y, color=PALETTE[k % len(PALETTE)], marker=marker, linestyle="-", linewidth=0.9, label=name)
-    axis.set_xlabel("distance of mean q from 1")
-    axis.set_ylabel("accuracy (%)")
+    axis.axhline(0.0, color=GREY, linestyle="--", linewidth=0.9, zorder=0)
+    axis.set_xlabel("distance of q from 1")
+    axis.set_ylabel("gain over softmax (points)")
     axis.set_title("(c) all sweeps")
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=4 if len(sweeps) <= 4 else 2)
 

@@ -47,6 +47,7 @@ def pruning_figure(
     _rows(axes[0], accuracy, lambda method, values: [(values, True)])
     axes[0].set(title="(a) accuracy", xlabel="test accuracy (%)")
     room(axes[0], across=True)
+    _print_means(axes[0], accuracy)
     _rows(axes[1], agreement, lambda method, pair: [(pair.filled, True), (pair.hollow, False)])
     axes[1].set(title="(b) label agreement", xlabel="edges within a class (%)")
     marks = [_mark("pruned (b), precision (c)" if planted else "pruned", True),
@@ -65,6 +66,18 @@ def pruning_figure(
 
 def _mark(name: str, filled: bool) -> Line2D:
     return Line2D([], [], color=GREY, marker="o", linestyle="", fillstyle="full" if filled else "none", label=name)
+
+
+def _print_means(axis: Axes, found: Mapping[str, Mapping[str, Values]]) -> None:
+    """The means in figures at the right edge: one counterfactual may lie so far off that the others fall together."""
+    places = list(dict.fromkeys(place for by_place in found.values() for place in by_place))
+    for number, (method, by_place) in enumerate(found.items()):
+        for place, values in by_place.items():
+            height = places.index(place) + STEP * (number - (len(found) - 1) / 2)
+            axis.annotate(
+                f"{np.mean(values):.1f}", (1.02, height), xycoords=("axes fraction", "data"), fontsize=6.5,
+                va="center", color=look(method).colour, annotation_clip=False,
+            )  # fmt: skip
 
 
 def _rows(axis: Axes, found: Mapping[str, Mapping[str, Any]], groups: Any) -> None:
