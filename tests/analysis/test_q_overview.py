@@ -15,7 +15,6 @@ from ltga.analysis.q_overview import (
     final_q,
     q_against_homophily,
     setting_of,
-    trajectories,
 )
 from ltga.data import Dataset, csbm
 from ltga.errors import InputError
@@ -58,18 +57,9 @@ def test_final_q_is_the_models(run_of, method):
     assert frame["head"].tolist() == heads * 2
 
 
-def test_trajectories(run_of):
-    record = run_of("ltga-head").record
-    frame = trajectories([record, run_of("gcn").record])
-    assert len(frame) == record["epochs"] * 2 * 2
-    for row in frame.itertuples():
-        assert row.q == record["trajectory"]["q"][row.layer - 1]["mean"][row.epoch - 1][row.head - 1]
-    assert (frame["best_epoch"] == record["best_epoch"]).all()
-
-
 def test_records_without_an_index_give_empty_frames(run_of):
     record = run_of("gcn").record
-    assert final_q([record]).empty and trajectories([]).empty and q_against_homophily([record], {}).empty
+    assert final_q([record]).empty and final_q([]).empty and q_against_homophily([record], {}).empty
     assert "q" in final_q([record]).columns
 
 

@@ -1,4 +1,4 @@
-"""Where q ends up: by layer and head, over epochs, against homophily, and how far from softmax it paid to go.
+"""Where q ends up: by layer and head, against homophily, and how far from softmax it paid to go.
 
 Everything here is a function of records. q is that of the best epoch, which is the model that is
 reported. Layers are counted from 1, and heads too; head 0 is a value that all heads share. For an edge
@@ -8,7 +8,7 @@ gate a head's q is its mean over edges.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,13 +48,7 @@ def final_q(records: Iterable[Record]) -> pd.DataFrame:
         ``head``, ``q``, ``std`` (over edges; 0 where they share q) and ``distance``, the root mean square
         of q - 1 over edges. Methods without an index have no rows.
     """
-    frames = [_index_values(record, [record["best_epoch"]]) for record in records]
-    return _joined(frames).drop(columns=["epoch", "best_epoch"])
-
-
-def trajectories(records: Iterable[Record]) -> pd.DataFrame:
-    """q over training: the columns of :func:`final_q` with ``epoch`` (from 1) and ``best_epoch``."""
-    return _joined([_index_values(record, range(1, record["epochs"] + 1)) for record in records])
+    return _joined([_index_values(record) for record in records])
 
 
 def q_against_homophily(records: Iterable[Record], homophily: Mapping[str, float]) -> pd.DataFrame:
@@ -118,23 +112,20 @@ def setting_of(record: Record) -> str:
     return ", ".join(sorted(parts))
 
 
-def _index_values(record: Record, epochs: Sequence[int]) -> pd.DataFrame:
-    """A row per layer, epoch and head."""
+def _index_values(record: Record) -> pd.DataFrame:
+    """A row per layer and head, at the best epoch."""
     frames = []
-    rows = np.asarray(epochs) - 1
+    best = record["best_epoch"] - 1
     for layer, columns in enumerate(record["trajectory"]["q"], start=1):
-        q = _numbers(columns["mean"])[rows]  # [epochs, H] or [epochs, 1]
-        std = _numbers(columns["std"])[rows] if "std" in columns else np.zeros_like(q)
-        heads = q.shape[1]
-        shared = heads == 1 and record["config"]["protocol"]["heads"] > 1
+        q = _numbers(columns["mean"])[best]  # [H] or [1]
+        std = _numbers(columns["std"])[best] if "std" in columns else np.zeros_like(q)
+        shared = len(q) == 1 and record["config"]["protocol"]["heads"] > 1
         values = {
             "layer": layer,
-            "head": np.tile([0] if shared else np.arange(1, heads + 1), len(rows)),
-            "epoch": np.repeat(epochs, heads),
-            "best_epoch": record["best_epoch"],
-            "q": q.reshape(-1),
-            "std": std.reshape(-1),
-            "distance": np.hypot(q - 1, std).reshape(-1),
+            "head": [0] if shared else np.arange(1, len(q) + 1),
+            "q": q,
+            "std": std,
+            "distance": np.hypot(q - 1, std),
         }
         frames.append(pd.DataFrame({**_keys(record), **values}))
     return _joined(frames)
@@ -142,7 +133,7 @@ def _index_values(record: Record, epochs: Sequence[int]) -> pd.DataFrame:
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     full = [frame for frame in frames if len(frame)]
-    columns = [*KEYS, "layer", "head", "epoch", "best_epoch", "q", "std", "distance"]
+    columns = [*KEYS, "layer", "head", "q", "std", "distance"]
     return pd.concat(full, ignore_index=True) if full else pd.DataFrame(columns=columns)
 
 
