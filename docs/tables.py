@@ -27,6 +27,7 @@ PAGES = (
     "docs/kernels.md",
     "docs/catalogue.md",
     "docs/statistics.md",
+    "docs/suite.md",
     "docs/guides/when-not.md",
 )
 CHOSEN = {"frozen-q-tuned": "q frozen, best of a grid on validation", "entmax-tuned": "α-entmax, best on validation"}
@@ -79,6 +80,11 @@ def speed() -> str:
 def benchmarks() -> str:
     """Everything benchmarks/run.py measured."""
     return table(json.loads((ROOT / "benchmarks" / "results.json").read_text()))
+
+
+def jobs() -> str:
+    """Two runs of the suite at once against one, from benchmarks/jobs.py."""
+    return (ROOT / "benchmarks" / "jobs.md").read_text().strip()
 
 
 def results() -> str:
@@ -178,7 +184,8 @@ def discrepancies() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    made.__name__: made for made in (speed, benchmarks, results, moved, averages, methods, datasets, discrepancies)
+    made.__name__: made
+    for made in (speed, benchmarks, jobs, results, moved, averages, methods, datasets, discrepancies)
 }
 
 

@@ -104,7 +104,7 @@ def test_tuned_rows_are_chosen_on_validation_and_need_the_whole_grid(study: Call
     cell = at(table, "texas", method="α-entmax (tuned on validation)")
     assert cell.text == "50.0±0.0" and cell.note == "chose α-entmax, α = 1.5"
     assert at(table, "cora", method="α-entmax (tuned on validation)").missing
-    assert "α-entmax (tuned on validation) chose: texas α-entmax, α = 1.5." in table.note  # in every format
+    assert "α-entmax (tuned on validation) chose: α-entmax, α = 1.5 on texas." in table.note  # in every format
 
 
 def test_paired_cells_stand_beside_our_own_under_the_papers_initialisation(study: Callable[..., Any]) -> None:

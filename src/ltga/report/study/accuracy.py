@@ -144,8 +144,8 @@ def _note(grid: Grid, averaged: Sequence[str], rows: Sequence[TunedRow], ranks: 
     if rows:
         said.append("Tuned rows choose per dataset on validation accuracy; an oracle chooses on test accuracy.")
     for row in rows:
-        picks = (f"{dataset} {label(pick)}" for (name, dataset), pick in grid.chosen.items() if name == row.name)
-        if chosen := ", ".join(picks):
+        picks = (f"{label(pick)} on {dataset}" for (name, dataset), pick in grid.chosen.items() if name == row.name)
+        if chosen := "; ".join(picks):
             said.append(f"{label(row.name)} chose: {chosen}.")
     return " ".join(said)
 

@@ -226,7 +226,7 @@ def draw_synthetic(study: Study, experiment: Experiment) -> list[Drawing]:
         return []
     with style():
         figure = by_accuracy.curves_by_method(
-            panels, "signal-to-noise ratio", log=True, ylabel="accuracy − that of q = 1 (points)", gains=True
+            panels, "signal-to-noise ratio", log=True, ylabel="gain over q = 1 (points)", gains=True
         )
     caption = (
         "Contextual stochastic block model: accuracy against that of q = 1 on the same graph and seed, mean and "
