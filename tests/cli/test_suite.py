@@ -102,6 +102,10 @@ def test_import_lets_a_suite_go_on_where_an_archive_ends(tiny: str, tmp_path: Pa
     assert "0 records added, 1 were there already" in ltga("import", out, "--store", again).stdout
     assert "1 already in the store" in ltga("run", tiny, "--store", again).stdout
     (forged,) = read_archive(out)
+    claim = Store(tmp_path / "busy").claim(forged["id"])  # a runner is at it
+    assert claim is not None and "0 records added" in ltga("import", out, "--store", tmp_path / "busy").stdout
+    claim.release()
+    assert "1 records added" in ltga("import", out, "--store", tmp_path / "busy").stdout
     forged["config"]["seed"] = 7
     write_archive(out, [forged])
     assert "is not of the run it says" in str(ltga("import", out, "--store", tmp_path / "third").exception)

@@ -59,17 +59,25 @@ def read_archive(path: str | Path) -> Iterator[Record]:
 
 
 def unpack_archive(path: str | Path, store: Store) -> tuple[int, int]:
-    """Put the records of an archive into a store; returns how many are new there and how many it had."""
+    """Put the records of an archive into a store; returns how many are new there and how many it had.
+
+    A run that a runner is at counts as there: its own record will have arrays and a model beside it.
+    """
     records = list(read_archive(path))
     for record in records:  # all of them first: a bad archive changes nothing
         if record["id"] != run_id(record["config"]):
             raise RecordError(f"{path}: record {str(record['id'])[:12]} is not of the run it says it is of")
         if record.get("schema") != SCHEMA or record.get("interrupted"):
             raise RecordError(f"{path}: record {record['id'][:12]} is of another version, or of an interrupted run")
-    new = [record for record in records if not (store.folder / f"{record['id']}.json").exists()]
-    for record in new:
-        store.save(record["id"], {".json": json.dumps(record, indent=1).encode() + b"\n"})
-    return len(new), len(records) - len(new)
+    new = 0
+    for record in records:
+        if (store.folder / f"{record['id']}.json").exists() or (claim := store.claim(record["id"])) is None:
+            continue
+        if not (store.folder / f"{record['id']}.json").exists():  # nor has anybody written it just before the claim
+            store.save(record["id"], {".json": json.dumps(record, indent=1).encode() + b"\n"})
+            new += 1
+        claim.release(done=True)
+    return new, len(records) - new
 
 
 def stored_records(place: str | Path) -> list[Record]:

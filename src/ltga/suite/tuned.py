@@ -12,6 +12,7 @@ from ltga.train.record import Record
 
 FROZEN_Q = ("frozen-q0.5", "frozen-q0.8", "frozen-q1.0", "frozen-q1.2", "frozen-q1.5", "frozen-q2.0")
 ENTMAX = ("entmax-1.2", "entmax-1.5", "sparsemax")
+DECIMALS = 12  # means of the same fractions in another order are equal, but not as floats
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _choose(dataset: str, runs: dict[str, dict[int, Record]], row: TunedRow) -> 
     if not seeds:
         return None
     scores = {
-        method: fmean(runs[method][seed]["metrics"][row.chosen_on]["accuracy"] for seed in seeds)
+        method: round(fmean(runs[method][seed]["metrics"][row.chosen_on]["accuracy"] for seed in seeds), DECIMALS)
         for method in row.candidates
     }
     best = max(scores, key=scores.__getitem__)

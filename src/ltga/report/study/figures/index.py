@@ -232,7 +232,7 @@ def edge_distribution(q: Mapping[str, tuple[pd.DataFrame, float]]) -> Figure:
         axis.set_xlim(low - 0.05, max(high, 2.0) + 0.1)
         axis.set_title(title)
         axis.set_xlabel("q of an edge and head")
-    axes[0].set_ylabel("share of edges and heads (%)")
+    axes[0].set_ylabel("share (%)")
     handles = [
         Line2D([], [], color=look("ltga-edge").colour, linewidth=5, label="last layer"),
         Line2D([], [], color="black", linestyle=":", label="mean of the first layer"),
