@@ -119,14 +119,17 @@ def moved() -> str:
     for name in (name for name in METHODS if name in runs):
         records = list(runs[name].values())
         tested = [_percent(record) for record in records]
-        ahead = [_percent(record) - _percent(runs["gatv2"][seed]) for seed, record in runs[name].items()]
+        softmax = runs["gatv2"]
+        ahead = [_percent(record) - _percent(softmax[seed]) for seed, record in runs[name].items() if seed in softmax]
         q, zeros = ([read(record) for record in records] for read in (learned_q, attention("zero_fraction")))
         rows.append(
             [
                 METHODS[name].label,
                 str(len(records)),
-                f"{fmean(tested):.1f}±{stdev(tested):.1f}",
-                "" if name == "gatv2" else f"{fmean(ahead):+.1f}, ahead on {sum(gain > 0 for gain in ahead)}",
+                f"{fmean(tested):.1f}" + (f"±{stdev(tested):.1f}" if len(tested) > 1 else ""),
+                f"{fmean(ahead):+.1f}, ahead on {sum(gain > 0 for gain in ahead)} of {len(ahead)}"
+                if name != "gatv2" and ahead
+                else "",
                 f"{fmean(q):.2f}" if name.startswith("ltga") else "",
                 "" if None in zeros else f"{100 * fmean(zeros):.0f} %",
             ]

@@ -12,6 +12,7 @@ import ltga.suite.engine
 from ltga.errors import RecordError, TrainingError
 from ltga.suite import Store, identify, run_suite
 from ltga.suite.engine import Finished
+from ltga.suite.status import run_states
 from ltga.train import fit
 
 
@@ -86,6 +87,7 @@ def test_a_run_whose_worker_died_is_done_when_the_suite_is_started_again(tmp_pat
                 yield Finished(job, error="killed by SIGKILL", died=True)
 
     assert len(run_suite([tiny(1)], tmp_path, Dying()).failed) == 1
+    assert set(run_states([tiny(1)], Store(tmp_path))[0].values()) == {"missing"}
     again = run_suite([tiny(1)], tmp_path)
     assert (again.done, again.failed_before) == (1, 0) and not list((tmp_path / "failed").iterdir())
 

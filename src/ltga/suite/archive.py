@@ -73,10 +73,12 @@ def unpack_archive(path: str | Path, store: Store) -> tuple[int, int]:
     for record in records:
         if (store.folder / f"{record['id']}.json").exists() or (claim := store.claim(record["id"])) is None:
             continue
-        if not (store.folder / f"{record['id']}.json").exists():  # nor has anybody written it just before the claim
-            store.save(record["id"], {".json": json.dumps(record, indent=1).encode() + b"\n"})
-            new += 1
-        claim.release(done=True)
+        try:
+            if not (store.folder / f"{record['id']}.json").exists():  # nobody wrote it just before the claim
+                store.save(record["id"], {".json": json.dumps(record, indent=1).encode() + b"\n"})
+                new += 1
+        finally:
+            claim.release(done=True)
     return new, len(records) - new
 
 

@@ -86,7 +86,7 @@ class RayCluster:
             finished: Finished = self._ray.get(reference)
             return finished
         except self._ray.exceptions.RayError as error:
-            return Finished(job, error=f"{type(error).__name__}: {error}")
+            return Finished(job, error=f"{type(error).__name__}: {error}", died=True)
 
 
 def _knock(address: str | None) -> None:

@@ -105,6 +105,7 @@ def run_suite(
                 yield Job(run, spec)
             else:
                 tally.elsewhere += 1
+                tally.last = None
                 _let_go(tally, claims, run, done=store.record(run) is not None)
                 watch(tally)
 

@@ -73,7 +73,8 @@ def run_states(
 ) -> tuple[dict[RunSpec, State], dict[str, str]]:
     """The state of every run, and why datasets are absent.
 
-    A run counts as done if its record is there, even where its data is not.
+    A run counts as done if its record is there, even where its data is not, and as missing, not failed, if the
+    process that was at it died.
     """
     specs = list(dict.fromkeys(specs))
     identified = identify(specs, root)
@@ -86,7 +87,8 @@ def run_states(
             return "done" if spec in found else "impossible"
         if store.record(run) is not None:
             return "done"
-        return "failed" if store.failure(run) is not None else "missing"
+        failure = store.failure(run)
+        return "missing" if failure is None or failure.get("died") else "failed"
 
     return {spec: state(spec) for spec in specs}, dict(identified.absent)
 

@@ -116,7 +116,7 @@ def accuracy_table(study: Study, experiment: Experiment, ranks: bool = False) ->
     if averaged:
         columns.append(Column(f"mean of {len(averaged)}", note=", ".join(averaged)))
         for line, method in zip(lines, grid.methods):
-            line.append(_average(grid, method, averaged, beside))
+            line.append(_average(grid, method, averaged, beside, twin))
     if averaged and ranks:
         columns.append(Column("average rank", note=f"over the same datasets: {', '.join(averaged)}"))
         for line, cell in zip(lines, _rank_cells(grid, experiment.methods, averaged, twin)):
@@ -169,13 +169,15 @@ def _cell(grid: Grid, method: str, dataset: str, reference: str | None) -> Cell:
     return cell
 
 
-def _average(grid: Grid, method: str, datasets: Sequence[str], beside: Cells) -> Cell:
+def _average(grid: Grid, method: str, datasets: Sequence[str], beside: Cells, twin: Grid | None) -> Cell:
     if not datasets or not all(grid.runs[method, dataset] for dataset in datasets):
         return Cell("–")
     number = 100 * float(grid.means([method], datasets)[method].mean())
     printed = [beside.get((method, dataset)) for dataset in datasets]
     reference = None
-    if all(printed):
+    if all(printed) and twin is not None:
+        reference = f"{100 * float(twin.means([method], datasets)[method].mean()):.1f}"
+    elif all(printed):
         reference = f"{sum(float(str(cell).split('±')[0]) for cell in printed) / len(printed):.1f}"
     cell = number_cell(f"{number:.1f}", number, reference=reference)
     return replace(cell, runs=grid.behind(method, datasets))

@@ -107,8 +107,8 @@ def draw_overview(study: Study, experiment: Experiment) -> list[Drawing]:
     caption = "LTGA-Head: (a) mean q against homophily; (b) exact zeros in attention"
     if distances:
         caption += (
-            f"; (c) the sweeps: accuracy against {label(SOFTMAX)}'s on the same seeds, by the root mean square of "
-            "q − 1, mean over the seeds that all values of a setting have."
+            f"; (c) the sweeps: accuracy against {label(SOFTMAX)}'s on the same seeds, by the mean distance of q from "
+            "1, over the seeds that all values of a setting have."
         )
     else:
         caption += f". The sweeps and {label(SOFTMAX)}'s runs beside them (c) are not in the store."
@@ -198,7 +198,8 @@ def draw_sweeps(study: Study, experiment: Experiment) -> list[Drawing]:
         if lines:
             with style():
                 figure = by_accuracy.sweeps(lines, dataset_title(dataset))
-            seeds = max(len(sample.values) for line in lines for sample in line.accuracy)
+            counts = {len(sample.values) for line in lines for sample in line.accuracy}
+            seeds = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
             caption = (
                 f"Accuracy and mean q of LTGA-Head on {dataset_title(dataset)}, one setting changed at a time, over "
                 f"the seeds that all values have ({seeds})."

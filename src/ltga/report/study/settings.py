@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ltga.data import csbm
 from ltga.data.knobs import parse_knobs
 from ltga.report.study.printed import GRANULARITY, SWEEPS
-from ltga.report.study.runs import Study, accuracy, behind, label, learned_q, metric
+from ltga.report.study.runs import Study, accuracy, behind, label, learned_q, metric, original, reference_of
 from ltga.report.study.tables import PERCENT, THREE, Cell, Column, Table, mean_cell, number_cell, text_cell
 from ltga.suite import Experiment, RunSpec
 from ltga.suite.spec import STAND_INS
@@ -68,12 +69,12 @@ def sweep_table(study: Study, experiment: Experiment) -> Table:
     found = study.runs(experiment)
     rows = []
     for (dataset, setting, value), specs in sweep_points(experiment.runs).items():
-        printed = SWEEPS.get((dataset, setting, value), ())
+        printed = _beside(study, experiment, specs, SWEEPS.get((dataset, setting, value), ()))
         point = number_cell(f"{value:g}", value)
         rows.append((_dataset(dataset), text_cell(SWEPT[setting]), point, *_measured(found, specs, printed)))
     columns = (Column("dataset", numeric=False), Column("setting", numeric=False), Column("value"), *_MEASURED)
     note = "LTGA-Head, one setting changed at a time; mean q is that of the model that was kept."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note)
+    return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=reference_of(experiment))
 
 
 def granularity_table(study: Study, experiment: Experiment) -> Table:
@@ -83,11 +84,22 @@ def granularity_table(study: Study, experiment: Experiment) -> Table:
     for dataset in experiment.datasets:
         for method in experiment.methods:
             specs = [spec for spec in experiment.runs if (spec.dataset, spec.method) == (dataset, method)]
-            printed = GRANULARITY[method] if dataset == "roman-empire" else ()
+            printed = _beside(study, experiment, specs, GRANULARITY[method] if dataset == "roman-empire" else ())
             rows.append((_dataset(dataset), text_cell(label(method)), *_measured(found, specs, printed)))
     columns = (Column("dataset", numeric=False), Column("method", numeric=False), *_MEASURED)
     note = "Mean q of LTGA-Edge is over edges, heads and layers; the paper prints another quantity in its place."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note)
+    return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=reference_of(experiment))
+
+
+def _beside(
+    study: Study, experiment: Experiment, specs: Sequence[RunSpec], printed: Sequence[str | None]
+) -> Sequence[str | None]:
+    """What the paper prints or, under paired initialisation, what we have under the paper's."""
+    twin = original(experiment)
+    if twin is None:
+        return printed
+    plain = [replace(spec, protocol=spec.protocol.with_overrides(init="paper")) for spec in specs]
+    return [cell.text or None for cell in _measured(study.runs(twin), plain, ())]
 
 
 def _measured(found: dict[RunSpec, Record], specs: Sequence[RunSpec], printed: Sequence[str | None]) -> list[Cell]:

@@ -42,6 +42,7 @@ _TESTED = (
 )  # fmt: skip
 
 
+_P = [column.label for column in _TESTED[2:]].index("p")
 _TERMS = (
     "Paired t or, where Shapiro-Wilk rejects normality, Wilcoxon; Holm over the whole family, whether run or not. "
     "Splits overlap: the t-test corrected for random splits that share nodes (Nadeau and Bengio), where seeds have "
@@ -113,6 +114,7 @@ def _tested(
     delta = None if delta is None else delta.replace("-", "−")
     if not row["n"]:
         empty = [Cell() for _ in _TESTED[2:]]
+        empty[_P] = Cell(reference=p)
         return [number_cell("0", 0), Cell(wanted=1, reference=delta), *empty[:-1], text_cell(row["note"])]
     low, high = sorted((100 * sign * row["low"], 100 * sign * row["high"]))
     change, d = 100 * sign * row["improvement"], sign * row["cohens_d"]
@@ -240,6 +242,8 @@ def _chance(grid: Grid, methods: tuple[str, str], datasets: Sequence[str]) -> Ce
         for dataset in datasets
     ]
     chance = mean_probability_of_improvement([(first, second) for first, second in by_seed])
+    if math.isnan(chance.low):  # a dataset with a single seed
+        return number_cell(f"{chance.estimate:.2f}", chance.estimate)
     return number_cell("{:.2f} ({:.2f} to {:.2f})".format(*chance), chance.estimate)
 
 

@@ -14,7 +14,7 @@ from ltga.report.study.figures.style import BLUE, GREY, RED, look, panels, shann
 from ltga.report.study.runs import label
 
 ACCURACY = "accuracy (%)"
-ASIDE = 1.06  # factor between methods side by side on a logarithmic axis
+ASIDE = 1.06  # factor between methods side by side
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,7 @@ def curves_by_method(
     for axis, (title, group) in zip(axes, found.items()):
         for place, (method, samples) in enumerate(group.items()):
             aside = place - (len(group) - 1) / 2 if gains else 0.0
-            moved = [Sample(s.x * ASIDE**aside if log else s.x + aside / 20, s.values) for s in samples]
-            _curve(axis, moved, **look(method).line())
+            _curve(axis, [Sample(s.x * ASIDE**aside, s.values) for s in samples], **look(method).line())
         if log:
             axis.set_xscale("log")
         ticks = sorted({sample.x for samples in group.values() for sample in samples})
