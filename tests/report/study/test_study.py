@@ -220,6 +220,29 @@ def test_sweeps_share_the_default_run(study: Callable[..., Any]) -> None:
     assert at(table, "mean q", dataset="roman-empire", value="0.5").reference == "1.128"
 
 
+def test_under_paired_initialisation_sweeps_and_q_have_our_own_numbers_beside(study: Callable[..., Any]) -> None:
+    records = [
+        make_record("gum-syntax", "ltga-head", 1, test=test, q=q, prior=prior, init=init)
+        for test, q, prior, init in ((0.6, 1.2, 0.0, "paper"), (0.7, 1.5, 0.0, "paired"), (0.5, 1.1, 0.5, "paired"))
+    ]
+    found = study(records)
+    table = sweep_table(found, EXPERIMENTS["sweep-lambda-paired"])
+    assert table.reference == "paper's init"
+    assert at(table, "accuracy (%)", dataset="gum-syntax", value="0").reference == "60.0"
+    assert at(table, "accuracy (%)", dataset="gum-syntax", value="0.5").reference is None
+    assert at(table, "mean q", dataset="roman-empire", value="0.5").reference is None  # what the paper prints is not it
+    q = q_analysis_table(found, EXPERIMENTS["q-analysis-paired"])
+    assert at(q, "mean q", dataset="gum-syntax").reference == "1.200" and q.reference == "paper's init"
+    assert at(q, "mean q", dataset="roman-empire").reference is None
+
+
+def test_rows_that_were_not_run_still_have_the_papers_difference_and_p(study: Callable[..., Any]) -> None:
+    table = seeds_table(study(headline(["texas"])), EXPERIMENTS["pairwise-seeds"])
+    where = {"dataset": "roman-empire", "comparison": "LTGA-Edge – GATv2"}
+    assert at(table, "Δ (points)", **where).reference == "+1.4" and at(table, "p", **where).reference == "0.006"
+    assert at(table, "p", dataset="texas", comparison="LTGA-Edge – GAT").reference == "0.780"
+
+
 def test_depth_and_synthetic(study: Callable[..., Any]) -> None:
     records = [
         make_record("cora", "gcn", s, test=0.8 if n == 2 else 0.4, num_layers=n) for s in range(1, 6) for n in (2, 8)
