@@ -227,9 +227,9 @@ _PAPER = (
 )  # fmt: skip
 
 _TWINS = (
-    "headline", "frozen-q", "entmax", "edge-controls", "composition", "granularity-q", "q-analysis", "q-overview",
-    "q-trajectories", "gradient", "pruning", "gate", "edge-q", "calibration", "sweep-lambda", "sweep-warmup",
-    "sweep-kappa", "sweep-delta", "sweep-granularity", "sweeps",
+    "headline", "frozen-q", "frozen-q-curves", "entmax", "edge-controls", "composition", "granularity-q", "q-analysis",
+    "q-overview", "q-trajectories", "gradient", "pruning", "gate", "edge-q", "calibration", "sweep-lambda",
+    "sweep-warmup", "sweep-kappa", "sweep-delta", "sweep-granularity", "sweeps",
 )  # fmt: skip
 
 
