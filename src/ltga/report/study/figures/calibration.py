@@ -53,5 +53,5 @@ def scores(found: Mapping[str, Mapping[str, Sequence[float]]], datasets: Sequenc
         axis.set_xticks(range(len(group)), [label(method) for method in group])
         axis.margins(y=0.15)
         axis.set_title(f"{name} (lower is better)")
-    figure.supxlabel(f"mean over all seeds of {', '.join(datasets)}", fontsize=8)
+    figure.supxlabel(f"mean over seeds of {', '.join(datasets)}", fontsize=8)
     return figure
