@@ -147,33 +147,35 @@ def draw_ranks(study: Study, experiment: Experiment) -> list[Drawing]:
 
 
 def draw_frozen(study: Study, experiment: Experiment) -> list[Drawing]:
-    """Accuracy against a frozen q."""
+    """Accuracy against a frozen q, over the seeds that every q and the learned one have."""
     found = study.runs(experiment)
     curves = {}
     for dataset in experiment.datasets:
-        parts = {}
-        for part in ("test", "val"):
-            parts[part] = tuple(
-                Sample(float(method.removeprefix("frozen-q")), values)
-                for method in FROZEN_Q
-                if (values := _percent(found, dataset, method, part))
+        by_method: dict[str, dict[int, Record]] = {}
+        for spec, run in found.items():
+            if spec.dataset == dataset:
+                by_method.setdefault(spec.method, {})[spec.seed] = run
+        frozen = [method for method in FROZEN_Q if method in by_method]
+        seeds = set.intersection(*(set(runs) for runs in by_method.values())) if by_method else set()
+        if len(frozen) < 2 or not seeds:
+            continue
+        test, val = (
+            tuple(
+                Sample(
+                    float(method.removeprefix("frozen-q")),
+                    tuple(100 * by_method[method][seed]["metrics"][part]["accuracy"] for seed in sorted(seeds)),
+                )
+                for method in frozen
             )
-        learned = _percent(found, dataset, "ltga-head", "test")
-        if len(parts["test"]) > 1:
-            curve = FrozenCurve(parts["test"], parts["val"], fmean(learned) if learned else None)
-            curves[dataset_title(dataset)] = curve
+            for part in ("test", "val")
+        )
+        learned = [_accuracy(by_method["ltga-head"][seed]) for seed in seeds] if "ltga-head" in by_method else []
+        title = f"{dataset_title(dataset)}, {len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+        curves[title] = FrozenCurve(test, val, 100 * fmean(learned) if learned else None)
     if not curves:
         return []
     with style():
         return [Drawing(experiment.name, "Accuracy with q held at a value.", by_accuracy.frozen(curves))]
-
-
-def _percent(found: dict[RunSpec, Record], dataset: str, method: str, part: str) -> tuple[float, ...]:
-    return tuple(
-        100 * run["metrics"][part]["accuracy"]
-        for spec, run in found.items()
-        if (spec.dataset, spec.method) == (dataset, method)
-    )
 
 
 def draw_sweeps(study: Study, experiment: Experiment) -> list[Drawing]:
