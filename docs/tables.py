@@ -27,7 +27,6 @@ PAGES = (
     "docs/kernels.md",
     "docs/catalogue.md",
     "docs/statistics.md",
-    "docs/suite.md",
     "docs/guides/when-not.md",
 )
 CHOSEN = {"frozen-q-tuned": "q frozen, best of a grid on validation", "entmax-tuned": "α-entmax, best on validation"}
@@ -80,11 +79,6 @@ def speed() -> str:
 def benchmarks() -> str:
     """Everything benchmarks/run.py measured."""
     return table(json.loads((ROOT / "benchmarks" / "results.json").read_text()))
-
-
-def jobs() -> str:
-    """Two runs of the suite at once against one, from benchmarks/jobs.py."""
-    return (ROOT / "benchmarks" / "jobs.md").read_text().strip()
 
 
 def results() -> str:
@@ -187,8 +181,7 @@ def discrepancies() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    made.__name__: made
-    for made in (speed, benchmarks, jobs, results, moved, averages, methods, datasets, discrepancies)
+    made.__name__: made for made in (speed, benchmarks, results, moved, averages, methods, datasets, discrepancies)
 }
 
 
