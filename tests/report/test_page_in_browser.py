@@ -18,6 +18,7 @@ from oracles import attention as oracle
 pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +32,20 @@ def pages(explained: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return page
 
 
+def follow(screen: Any) -> None:
+    """Wait until the page shows the node in its address: it hears of a new address a little later."""
+    arrived = "return nodeInAddress() === null || nodeInAddress() === view.node"
+    WebDriverWait(screen.browser, 20, 0.02).until(lambda _: screen.js(arrived))
+    screen.settle()
+
+
 def title(screen: Any) -> str:
+    follow(screen)
     return str(screen.one("#focus-title").text)
 
 
 def node_of(screen: Any) -> int:
+    follow(screen)
     return int(screen.js("return view.node"))
 
 
