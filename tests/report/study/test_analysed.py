@@ -307,11 +307,12 @@ def test_reliability_against_a_loop(store: Path) -> None:
 def test_an_earlier_reports_figure_does_not_stay(store: Path, tmp_path: Path) -> None:
     folder = tmp_path / "figures"
     folder.mkdir()
-    for name in ("depth-old.png", "calibration.svg", "mine.png", "depth.txt"):
+    for name in ("depth-old.png", "calibration.svg", "headline-tests.png", "mine.png", "depth.txt"):
         (folder / name).write_text("")
     write_report([DEPTH], store, tmp_path)
     assert {path.name for path in folder.iterdir()} == {
-        "mine.png", "depth.txt", "depth.svg", "depth.png", "depth-smoothing.svg", "depth-smoothing.png"
+        "calibration.svg", "headline-tests.png", "mine.png", "depth.txt",
+        "depth.svg", "depth.png", "depth-smoothing.svg", "depth-smoothing.png"
     }  # fmt: skip
 
 

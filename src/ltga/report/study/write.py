@@ -43,7 +43,8 @@ def write_report(
 
     ``index.html`` is the page; ``README.md`` has the same tables and figures for a repository;
     ``tables/`` holds every table as Markdown, CSV (and the runs behind it) and LaTeX, ``figures/`` every
-    figure as SVG and PNG. Tables and figures of an earlier report there that are not made again are removed.
+    figure as SVG and PNG. What an earlier report of the same
+    experiments left there and is not made again is removed.
 
     Args:
         experiments: what to show, in order.
@@ -73,7 +74,8 @@ def write_report(
         for drawing in section.drawings:
             svgs[drawing.name] = save(drawing.figure, figures, drawing.name)
             written |= {figures / f"{drawing.name}.svg", figures / f"{drawing.name}.png"}
-    _remove_stale((*tables.iterdir(), *figures.iterdir()), written)
+    made = {experiment.name for experiment in experiments}
+    _remove_stale((*tables.iterdir(), *figures.iterdir()), made, written)
     _write(folder / "README.md", _markdown(title, sections))
     page = folder / "index.html"
     _write(page, render_page(title, sections, study.records, svgs))
@@ -81,11 +83,14 @@ def write_report(
     return Written(page, sum(len(section.tables) for section in sections), len(svgs), len(used))
 
 
-def _remove_stale(files: Iterable[Path], written: set[Path]) -> None:
-    """What an earlier report left, told by name: a figure that can no longer be drawn must not look like a new one."""
-    ours = re.compile(rf"({'|'.join(map(re.escape, EXPERIMENTS))})(-.*)?({'|'.join(map(re.escape, SUFFIXES))})")
+def _remove_stale(files: Iterable[Path], made: set[str], written: set[Path]) -> None:
+    """What an earlier report left of these experiments: a figure that cannot be drawn now must not look like a new one.
+
+    A file belongs to the experiment with the longest name that it begins with; those of others are left alone.
+    """
     for path in files:
-        if path not in written and ours.fullmatch(path.name):
+        owners = [name for name in EXPERIMENTS if re.match(rf"{re.escape(name)}[-.]", path.name)]
+        if owners and max(owners, key=len) in made and path not in written and path.name.endswith(SUFFIXES):
             path.unlink()
 
 
