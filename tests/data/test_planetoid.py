@@ -12,7 +12,8 @@ import torch
 from torch_geometric.io import read_planetoid_data
 
 from ltga.data import load_dataset
-from ltga.data.planetoid import PARTS, load_inert, read_planetoid
+from ltga.data.inert_pickle import load_inert
+from ltga.data.planetoid import PARTS, read_planetoid
 from ltga.errors import DataError
 
 

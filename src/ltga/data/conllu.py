@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ltga.errors import DataError
+from ltga.errors import DataError, InputError
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ def parse_conllu(text: str, where: str = "treebank") -> list[list[Word]]:
     >>> sentence[0].form, sentence[0].relation
     ('Hi', 'root')
     """
+    if not isinstance(text, str):
+        raise InputError(f"text: expected the text of a treebank, got {type(text).__name__}")
     return list(_sentences(text, where))
 
 
@@ -65,10 +68,10 @@ def _is_extra(identifier: str) -> bool:
 def _word(fields: list[str], expected: int, number: int, where: str) -> Word:
     identifier, form, upos, head, relation = fields[0], fields[1], fields[3], fields[6], fields[7]
     if identifier != str(expected):
-        raise DataError(f"{where}: line {number}: expected word {expected}, got {identifier!r}")
-    if not head.isdecimal():
-        raise DataError(f"{where}: line {number}: expected a head number, got {head!r}")
-    if not form or relation in ("", "_"):
+        raise DataError(f"{where}: line {number}: expected word {expected}, got {identifier[:40]!r}")
+    if not re.fullmatch(r"[0-9]{1,9}", head):
+        raise DataError(f"{where}: line {number}: expected a head number, got {head[:40]!r}")
+    if not form or relation.split(":")[0] in ("", "_"):
         raise DataError(f"{where}: line {number}: word {expected} has no form or no relation")
     return Word(form, upos, int(head), relation)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ltga.data.bounds import most_classes
 from ltga.data.catalogue import Facts
 from ltga.errors import DataError, InputError
 
@@ -63,8 +66,9 @@ class Dataset:
         self.provenance = dict(provenance or {})
         self._masks = tuple(mask.unsqueeze(0) if mask.dim() == 1 else mask for mask in (train, val, test))
         check_graph(data, name)
-        counted = int(data.y.max()) + 1
-        self.class_names = tuple(class_names) if class_names is not None else tuple(map(str, range(counted)))
+        counted = int(data.y.max()) + 1 if class_names is None else len(class_names)
+        _check_class_count(data.y, counted, class_names is None, name)
+        self.class_names = tuple(map(str, range(counted)) if class_names is None else class_names)
         self.node_names = None if node_names is None else tuple(node_names)
         _check_labels(data.y, self.class_names, name)
         _check_masks(self._masks, data.y, name)
@@ -136,7 +140,13 @@ def check_graph(data: Data, name: str, *, needs: Sequence[str] = ("x", "y", "edg
             f"{name}: edge {at} joins {edge_index[:, at].tolist()}, but nodes are numbered 0 to {x.shape[0] - 1}"
         )
     _check_finite(x, f"{name}: feature", "node")
+    stated = data.get("num_nodes", x.shape[0])
+    if not isinstance(stated, Integral) or stated != x.shape[0]:
+        raise DataError(f"{name}: data.num_nodes is {str(stated)[:40]!r}, but x has {x.shape[0]} rows; leave it out")
     if data.get("edge_attr") is not None:
+        if not isinstance(data.edge_attr, Tensor) or data.edge_attr.is_complex():
+            kind = data.edge_attr.dtype if isinstance(data.edge_attr, Tensor) else type(data.edge_attr).__name__
+            raise DataError(f"{name}: expected edge_attr as a tensor of real numbers, got {kind}")
         if data.edge_attr.dim() not in (1, 2) or data.edge_attr.shape[0] != edge_index.shape[1]:
             raise DataError(
                 f"{name}: expected edge_attr of shape [{edge_index.shape[1]}, D], got {list(data.edge_attr.shape)}"
@@ -156,6 +166,19 @@ def _check_finite(values: Tensor, what: str, owner: str) -> None:
         )
 
 
+def _check_class_count(y: Tensor, classes: int, from_labels: bool, name: str) -> None:
+    """Refuse, before anything of that size is made, far more classes than there are labels to learn them from."""
+    if classes <= most_classes(y):
+        return
+    different = int(y[y >= 0].unique().numel())
+    if from_labels:
+        raise DataError(
+            f"{name}: node {int(y.argmax())} has label {classes - 1}, but there are only {different} different labels; "
+            "number the classes 0, 1, 2, ... (numpy.unique(labels, return_inverse=True)[1]), -1 for unlabelled"
+        )
+    raise DataError(f"{name}: {classes} class names, but only {different} different labels; name those that occur")
+
+
 def _check_labels(y: Tensor, class_names: tuple[str, ...], name: str) -> None:
     classes = len(class_names)
     if classes < 2:
@@ -163,7 +186,8 @@ def _check_labels(y: Tensor, class_names: tuple[str, ...], name: str) -> None:
             f"{name}: {classes} classes found, classification needs at least two (label -1 means unlabelled)"
         )
     if len(set(class_names)) != classes:
-        raise DataError(f"{name}: class names repeat: {', '.join(class_names)}")
+        repeated = Counter(class_names).most_common(1)[0]
+        raise DataError(f"{name}: class names repeat: {repeated[0]!r} occurs {repeated[1]} times")
     bad = ((y < -1) | (y >= classes)).nonzero()
     if bad.numel():
         at = int(bad[0])

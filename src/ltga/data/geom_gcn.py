@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ltga.data.assemble import GraphArrays
+from ltga.data.bounds import check_dense_size, in_a_line
 from ltga.data.npz import read_arrays
 from ltga.data.splits import Masks
 from ltga.errors import DataError
@@ -37,7 +39,9 @@ def read_geom_gcn(nodes: Path, edges: Path, splits: Sequence[Path]) -> GraphArra
     if sorted(words) != list(range(num_nodes)):
         raise DataError(f"{nodes}: expected nodes 0 to {num_nodes - 1}, each once")
     if positions:
-        x = np.zeros((num_nodes, max(max(row, default=0) for row in words.values()) + 1), dtype=np.float32)
+        width = max(max(row, default=0) for row in words.values()) + 1
+        check_dense_size(num_nodes, width, nodes.stat().st_size, nodes)
+        x = np.zeros((num_nodes, width), dtype=np.float32)
         for node, row in words.items():
             x[node, row] = 1.0
     else:
@@ -66,6 +70,8 @@ def _read_splits(paths: Sequence[Path], num_nodes: int) -> Masks:
         for part, key in enumerate(_MASKS):
             if key not in arrays or arrays[key].shape != (num_nodes,) or arrays[key].dtype.kind not in "biu":
                 raise DataError(f"{path}: expected {key} with one flag for each of {num_nodes} nodes")
+            if not np.isin(arrays[key], (0, 1)).all():
+                raise DataError(f"{path}: {key} must hold true/false (or 0/1) only")
             masks[part, i] = arrays[key].astype(bool)
     return masks[0], masks[1], masks[2]
 
@@ -77,7 +83,7 @@ def _table(path: Path, columns: int) -> tuple[str, list[tuple[int, list[str]]]]:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as text ({error}); fetch it again") from None
+        raise DataError(f"{path}: cannot be read as text ({in_a_line(error)}); fetch it again") from None
     if len(lines) < 2 or not lines[0].startswith("node_id"):
         raise DataError(f"{path}: expected a header that starts with node_id, then one line per row")
     rows = [(number, line.split("\t")) for number, line in enumerate(lines[1:], start=2) if line]
@@ -88,10 +94,10 @@ def _table(path: Path, columns: int) -> tuple[str, list[tuple[int, list[str]]]]:
 
 
 def _whole(text: str, path: Path, line: int) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise DataError(f"{path}: line {line}: expected a whole number, got {text[:40]!r}") from None
+    # Not int() alone, which also takes 1_0 and other scripts' digits, and numbers that fit no array.
+    if not re.fullmatch(r"-?[0-9]{1,18}", text.strip()):
+        raise DataError(f"{path}: line {line}: expected a whole number, got {text[:40]!r}")
+    return int(text)
 
 
 def _words(text: str, path: Path, line: int, fits: Callable[[int], bool], expected: str) -> list[int]:

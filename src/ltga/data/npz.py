@@ -13,12 +13,10 @@ import numpy as np
 import scipy.sparse
 
 from ltga.data.assemble import GraphArrays
+from ltga.data.bounds import DEFLATE_RATIO, MAX_BYTES, check_dense_size, in_a_line
 from ltga.data.edges import CONVENTIONS
 from ltga.data.splits import Masks
 from ltga.errors import DataError
-
-# What a file may unpack to; the largest known dataset needs 0.5 GB as dense features.
-MAX_BYTES = 8 * 1024**3
 
 _DENSE = ("node_features",)
 _SPARSE = ("features_data", "features_indices", "features_indptr", "features_shape")
@@ -59,25 +57,39 @@ def read_arrays(path: Path, wanted: set[str], max_bytes: int = MAX_BYTES) -> dic
     """The wanted arrays that an npz file holds, refusing pickles, damage and unreasonable sizes."""
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = {
-                entry.filename.removesuffix(".npy"): entry
-                for entry in archive.infolist()
-                if entry.filename.removesuffix(".npy") in wanted
-            }
-            unpacked = sum(entry.file_size for entry in entries.values())
-            if unpacked > max_bytes:
-                raise DataError(
-                    f"{path}: unpacks to {unpacked:,} bytes, more than the limit of {max_bytes:,}; "
-                    "if the file is honest pass a larger max_bytes"
-                )
+            entries: dict[str, zipfile.ZipInfo] = {}
+            for entry in archive.infolist():
+                key = entry.filename.removesuffix(".npy")
+                if key in entries:
+                    raise DataError(f"{path}: array {key!r} is there twice; keep one of them")
+                if key in wanted:
+                    entries[key] = entry
+            _check_sizes(list(entries.values()), path, max_bytes)
             for entry in entries.values():
                 with archive.open(entry) as stream:
                     _check_header(stream, entry, path)
             return {key: _read_array(archive, entry, path) for key, entry in entries.items()}
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{path}: damaged or not an npz file ({error}); fetch it again") from None
+    except (
+        zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError, MemoryError,
+    ) as error:  # fmt: skip
+        raise DataError(f"{path}: damaged or not an npz file ({in_a_line(error)}); fetch it again") from None
+
+
+def _check_sizes(entries: list[zipfile.ZipInfo], path: Path, max_bytes: int) -> None:
+    """Refuse what would unpack to too much, or to more than the bytes that are there can hold."""
+    for entry in entries:
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataError(f"{path}: {entry.filename} is packed in an unusual way; use numpy.savez_compressed")
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > max_bytes:
+        raise DataError(
+            f"{path}: unpacks to {unpacked:,} bytes, more than the limit of {max_bytes:,}; "
+            "if the file is honest pass a larger max_bytes"
+        )
+    if unpacked > DEFLATE_RATIO * path.stat().st_size:
+        raise DataError(f"{path}: damaged or not an npz file (it cannot hold {unpacked:,} bytes); fetch it again")
 
 
 def _check_header(stream: IO[bytes], entry: zipfile.ZipInfo, path: Path) -> None:
@@ -89,13 +101,18 @@ def _check_header(stream: IO[bytes], entry: zipfile.ZipInfo, path: Path) -> None
             (2, 0): np.lib.format.read_array_header_2_0,
         }[version]
         shape, _, dtype = reader(stream)
-    except (ValueError, KeyError) as error:
-        raise DataError(f"{path}: {entry.filename} is not a plain numpy array ({error})") from None
+    except (zipfile.BadZipFile, zlib.error, OSError):
+        raise
+    # A header is a Python literal; a damaged one can raise nearly anything from inside the parser.
+    except Exception as error:
+        raise DataError(f"{path}: {entry.filename} is not a plain numpy array ({in_a_line(error)})") from None
     if dtype.hasobject:
         raise DataError(f"{path}: {entry.filename} holds Python objects, which may run code; not read")
+    if dtype.kind not in "biufU" or dtype.itemsize == 0:
+        raise DataError(f"{path}: {entry.filename} holds {in_a_line(dtype, 60)}; give numbers or text")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != entry.file_size - stream.tell():
         raise DataError(
-            f"{path}: {entry.filename} declares shape {list(shape)} of {dtype} but holds "
+            f"{path}: {entry.filename} declares shape {in_a_line(list(shape), 60)} of {dtype} but holds "
             f"{entry.file_size - stream.tell():,} bytes; fetch it again"
         )
 
@@ -104,8 +121,8 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) ->
     try:
         with archive.open(entry) as stream:
             return np.lib.format.read_array(stream, allow_pickle=False)
-    except ValueError as error:
-        raise DataError(f"{path}: {entry.filename} cannot be read ({error}); fetch it again") from None
+    except (ValueError, UnicodeError) as error:
+        raise DataError(f"{path}: {entry.filename} cannot be read ({in_a_line(error)}); fetch it again") from None
 
 
 def _features(
@@ -130,21 +147,24 @@ def _features(
         x, names = _word_features(arrays, path, max_bytes)
     if x.ndim != 2:
         raise DataError(f"{path}: expected features of shape [N, F], got {list(x.shape)}")
-    return x.astype(np.float32, copy=False), names
+    with np.errstate(over="ignore"):  # too large for float32 becomes inf, which the dataset refuses
+        return x.astype(np.float32, copy=False), names
 
 
 def _sparse_features(arrays: Mapping[str, np.ndarray], path: Path, max_bytes: int) -> np.ndarray:
     shape = arrays["features_shape"].tolist()
     if not isinstance(shape, list) or len(shape) != 2 or any(not isinstance(n, int) or n < 1 for n in shape):
         raise DataError(f"{path}: features_shape must be two positive whole numbers, got {shape}")
-    _check_dense_size(shape[0], shape[1], path, max_bytes)
     parts: Any = tuple(arrays[key] for key in _SPARSE[:3])
+    check_dense_size(shape[0], shape[1], sum(part.nbytes for part in parts), path, max_bytes)
     try:
+        for key in _SPARSE[1:3]:
+            _whole_numbers(arrays[key], key, path)
         matrix: Any = scipy.sparse.csr_matrix(parts, shape=tuple(shape))
         matrix.check_format(full_check=True)
-    except (ValueError, TypeError) as error:
-        raise DataError(f"{path}: features_* are not a valid CSR matrix ({error})") from None
-    return matrix.toarray()
+        return matrix.toarray()
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise DataError(f"{path}: features_* are not a valid CSR matrix ({in_a_line(error)})") from None
 
 
 def _word_features(
@@ -153,30 +173,25 @@ def _word_features(
     vectors, words = arrays["word_vectors"], _whole_numbers(arrays["node_words"], "node_words", path)
     if vectors.ndim != 2 or words.ndim != 1:
         raise DataError(f"{path}: expected word_vectors [W, F] and node_words [N]")
-    _check_dense_size(words.shape[0], vectors.shape[1], path, max_bytes)
+    check_dense_size(words.shape[0], vectors.shape[1], vectors.nbytes + words.nbytes, path, max_bytes)
     bad = np.flatnonzero((words < 0) | (words >= vectors.shape[0]))
     if bad.size:
         raise DataError(
             f"{path}: node_words of node {bad[0]} is {words[bad[0]]}, but word_vectors has {vectors.shape[0]} rows"
         )
-    x = vectors.astype(np.float32)[words]
+    with np.errstate(over="ignore"):  # as above
+        x = vectors.astype(np.float32)[words]
     if "words_utf8" not in arrays:
         return x, None
+    if arrays["words_utf8"].dtype != np.uint8:
+        raise DataError(f"{path}: words_utf8 must hold bytes (uint8), got {arrays['words_utf8'].dtype}")
     try:
-        forms = arrays["words_utf8"].astype(np.uint8).tobytes().decode("utf-8").split("\n")
+        forms = arrays["words_utf8"].tobytes().decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: words_utf8 is not UTF-8 text ({error})") from None
     if len(forms) != vectors.shape[0]:
         raise DataError(f"{path}: {len(forms)} words in words_utf8 for {vectors.shape[0]} word_vectors")
     return x, tuple(forms[word] for word in words.tolist())
-
-
-def _check_dense_size(nodes: int, features: int, path: Path, max_bytes: int) -> None:
-    if nodes * features * 4 > max_bytes:
-        raise DataError(
-            f"{path}: features of shape [{nodes}, {features}] need {nodes * features * 4:,} bytes, more than "
-            f"the limit of {max_bytes:,}; if the file is honest pass a larger max_bytes"
-        )
 
 
 def _masks(arrays: Mapping[str, np.ndarray], num_nodes: int, path: Path) -> Masks | None:
@@ -226,4 +241,6 @@ def _convention(arrays: Mapping[str, np.ndarray], path: Path) -> str | None:
 def _whole_numbers(values: np.ndarray, key: str, path: Path) -> np.ndarray:
     if values.dtype.kind not in "iu":
         raise DataError(f"{path}: {key} must hold whole numbers, got {values.dtype}")
+    if values.dtype.kind == "u" and values.size and int(values.max()) > np.iinfo(np.int64).max:
+        raise DataError(f"{path}: {key} holds {int(values.max())}, which is too large; use numbers below 2^63")
     return values.astype(np.int64, copy=False)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data.assemble import assemble
+from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
 from ltga.data.npz import read_npz
@@ -25,6 +26,7 @@ from ltga.errors import DataError, InputError
 
 PATH_SUFFIXES = (".npz", ".safetensors", ".csv", ".parquet", ".pt", ".pth", ".pkl")
 _FORMAT = {"format": "ltga-data", "version": "1"}
+_NOT_IN_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 
 
 def load_own_graph(path: str | Path, convention: str | None = None) -> Dataset:
@@ -38,6 +40,13 @@ def load_own_graph(path: str | Path, convention: str | None = None) -> Dataset:
     path = Path(path).expanduser()
     if not path.exists():
         raise DataError(f"{path}: no such file or folder; check the path")
+    try:
+        return _load(path, convention)
+    except MemoryError:
+        raise DataError(f"{path}: needs more memory than there is; make the graph or its features smaller") from None
+
+
+def _load(path: Path, convention: str | None) -> Dataset:
     where = str(path)
     if path.is_dir() or path.name in ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet"):
         folder = path if path.is_dir() else path.parent
@@ -54,7 +63,10 @@ def load_own_graph(path: str | Path, convention: str | None = None) -> Dataset:
     if path.suffix == ".safetensors":
         if convention is not None:
             raise InputError("convention: a saved Data keeps its edge_index as it is; leave convention out")
-        return dataset_from_data(load_data(path), name=path.stem)
+        try:
+            return dataset_from_data(load_data(path), name=path.stem)
+        except InputError as error:
+            raise DataError(f"{path}: {error}") from None
     if path.suffix in (".pt", ".pth", ".pkl"):
         raise DataError(
             f"{path}: pickled files can run code when read and are not accepted; load it yourself where you "
@@ -78,33 +90,67 @@ def dataset_from_data(data: Data, name: str = "graph", seed: int = 0) -> Dataset
             raise InputError(f"data: data.{key} is missing; a graph needs x, y and edge_index")
     if not isinstance(data.x.shape, torch.Size) or data.x.layout != torch.strided:
         raise InputError("data: data.x is sparse; pass dense features, data.x.to_dense()")
+    if data.x.dim() != 2:
+        raise InputError(f"data: expected data.x of shape [nodes, features], got {list(data.x.shape)}")
     if data.x.is_complex():
         raise InputError("data: data.x is complex; pass real features, for example data.x.abs()")
     graph = data.clone()
     graph.x = data.x.to(torch.float32)
-    y = data.y
-    if y.dim() == 2 and y.shape[1] == 1:  # OGB stores labels as a column
-        y = y.squeeze(1)
-    if y.is_floating_point():
-        raise InputError("data: data.y holds fractions; node classification needs whole-number labels")
-    graph.y = y.to(torch.int64)
+    graph.y = _labels(data)
+    edge_attr = data.get("edge_attr")
+    if isinstance(edge_attr, Tensor) and edge_attr.dtype in _NOT_IN_NUMPY:
+        graph.edge_attr = edge_attr.to(torch.float32)
     given = [key for key in ("train_mask", "val_mask", "test_mask") if isinstance(data.get(key), Tensor)]
     if len(given) not in (0, 3):
         raise InputError(f"data: found {', '.join(given)} only; give train_mask, val_mask and test_mask, or none")
     if given:
-        masks = [mask.t() if mask.dim() == 2 else mask for mask in (data[key].bool() for key in given)]
+        masks = [mask.t() if mask.dim() == 2 else mask for mask in (_mask(data, key) for key in given)]
     else:
         masks = [torch.from_numpy(mask) for mask in stratified_masks(graph.y.cpu().numpy(), seed=seed)]
     for key in given:
         del graph[key]
-    names = data.get("class_names")
     return Dataset(
         name,
         graph,
         *masks,
-        class_names=None if names is None else [str(label) for label in names],
+        class_names=_class_names(data),
         provenance={"splits": "as given" if given else f"stratified 60/20/20, seed {seed}"},
     )
+
+
+def _labels(data: Data) -> Tensor:
+    """Labels `[N]` as int64."""
+    y: Tensor = data.y
+    if y.dim() == 2 and y.shape[1] == 1:  # OGB stores labels as a column
+        y = y.squeeze(1)
+    if y.dim() != 1 or y.shape[0] != data.x.shape[0]:
+        raise InputError(
+            f"data: expected one int64 label for each of {data.x.shape[0]} nodes, got data.y of shape {list(y.shape)}; "
+            "a node has one class (take y.argmax(dim=1) of one-hot labels)"
+        )
+    if y.is_floating_point() or y.is_complex():
+        raise InputError("data: data.y holds fractions; node classification needs whole-number labels")
+    if y.dtype == torch.uint64 and y.numel() and int(y.numpy(force=True).max()) > torch.iinfo(torch.int64).max:
+        raise InputError("data: data.y holds labels beyond 2^63; number the classes 0, 1, 2, ...")
+    return y.to(torch.int64)
+
+
+def _mask(data: Data, key: str) -> Tensor:
+    mask: Tensor = data[key]
+    if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
+        raise InputError(f"data: data.{key} must hold true/false (or 0/1) only; for node numbers make a mask of them")
+    return mask.bool()
+
+
+def _class_names(data: Data) -> list[str] | None:
+    names = data.get("class_names")
+    if names is None:
+        return None
+    if isinstance(names, np.ndarray | Tensor):
+        names = names.tolist()
+    if not isinstance(names, list | tuple) or any(isinstance(name, list | tuple | dict) for name in names):
+        raise InputError("data: data.class_names must be a list of names, one for each class")
+    return [str(name) for name in names]
 
 
 def save_data(data: Data, path: str | Path) -> Path:
@@ -159,13 +205,21 @@ def load_data(path: str | Path) -> Data:
             values: dict[str, Any] = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path") from None
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: damaged or not a safetensors file ({error})") from None
+    # A tensor of a kind that torch does not have can raise nearly anything.
+    except Exception as error:
+        raise DataError(f"{path}: damaged or not a safetensors file ({in_a_line(error)})") from None
     if any(metadata.get(key) != value for key, value in _FORMAT.items()):
         raise DataError(f"{path}: not a graph written by ltga.data.save_data")
     try:
-        values.update(json.loads(metadata["attributes"]))
+        attributes = json.loads(metadata["attributes"])
+        if not isinstance(attributes, dict) or set(attributes) & set(values):
+            raise ValueError("it says of one thing two things")
+        values.update(attributes)
         order = json.loads(metadata["order"])
+        if sorted(order) != sorted(values):
+            raise ValueError("it lists other things than it holds")
+        if any(key.startswith("_") for key in order):
+            raise ValueError("it names things as no Data does")
         return Data(**{key: values[key] for key in order})
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: its description is damaged ({error})") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise DataError(f"{path}: its description is damaged ({in_a_line(error)})") from None

@@ -45,13 +45,20 @@ def stratified_masks(
     _check(fractions, num_splits)
     rng = np.random.default_rng(seed)
     masks = np.zeros((3, num_splits, labels.shape[0]), dtype=bool)
-    members = [np.flatnonzero(labels == label) for label in np.unique(labels[labels >= 0])]
+    members = _members(labels)
     for i in range(num_splits):
         for nodes in members:
             bounds = np.cumsum(_shares(nodes.size, fractions))[:2]
             for part, chosen in enumerate(np.split(rng.permutation(nodes), bounds)):
                 masks[part, i, chosen] = True
     return masks[0], masks[1], masks[2]
+
+
+def _members(labels: np.ndarray) -> list[np.ndarray]:
+    """The nodes of every label from 0 in ascending order, found by one sort however many labels there are."""
+    order = np.argsort(labels, kind="stable")
+    found, start = np.unique(labels[order], return_index=True)
+    return [nodes for label, nodes in zip(found, np.split(order, start[1:])) if label >= 0]
 
 
 def _shares(count: int, fractions: Sequence[float]) -> np.ndarray:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from ltga.data.assemble import GraphArrays
+from ltga.data.bounds import in_a_line
 from ltga.data.edges import first_repeat, pair_codes
 from ltga.data.splits import Masks
+from ltga.data.table_files import SUFFIXES, read_frame
 from ltga.errors import DataError
 
-SUFFIXES = (".csv", ".parquet")
 _SPLIT_PARTS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 
@@ -74,20 +75,22 @@ class _Table:
 
     def __init__(self, path: Path, required: tuple[str, ...]) -> None:
         self.path = path
-        self.frame = _read(path)
+        self.frame = read_frame(path)
         self.columns = [str(column) for column in self.frame.columns]
         self.frame.columns = pd.Index(self.columns)
         missing = [column for column in required if column not in self.columns]
         if missing:
-            raise DataError(f"{path}: column {missing[0]!r} is missing; found {', '.join(self.columns) or 'none'}")
+            raise DataError(
+                f"{path}: column {missing[0]!r} is missing; found {in_a_line(', '.join(self.columns) or 'none')}"
+            )
         if len(set(self.columns)) != len(self.columns):
-            raise DataError(f"{path}: column names repeat: {', '.join(self.columns)}")
+            raise DataError(f"{path}: column names repeat: {in_a_line(', '.join(self.columns))}")
         if len(self.frame) == 0:
             raise DataError(f"{path}: there are no rows below the header")
 
     def fail(self, row: int, problem: str) -> None:
         """Raise about the data row at position `row`, counted from 1 in the message."""
-        raise DataError(f"{self.path}: row {row + 1}: {problem}")
+        raise DataError(f"{self.path}: row {row + 1}: {in_a_line(problem)}")
 
     def refuse(self, bad: np.ndarray, column: str, problem: str) -> None:
         """Raise about the first row where `bad` holds."""
@@ -114,38 +117,19 @@ class _Table:
             bad = np.flatnonzero(~np.isfinite(values[:, at]))
             if bad.size:
                 shown = self.frame[column].iloc[int(bad[0])]
-                self.fail(int(bad[0]), f"{column} is {shown!r}, expected a finite number")
+                self.fail(int(bad[0]), f"{column} is {str(shown)[:40]!r}, expected a finite number")
         return values
-
-
-def _read(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; check the path") from None
-    except (csv.Error, UnicodeDecodeError, OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as a {path.suffix[1:]} table ({error})") from None
-
-
-def _read_csv(path: Path) -> pd.DataFrame:
-    """All fields as text; not pandas' own reader, which drops surplus fields and fills up short rows."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.reader(stream, strict=True, skipinitialspace=True)
-        header = [column.strip() for column in next(reader, [])]
-        rows = [row for row in reader if row]
-    for at, row in enumerate(rows, start=1):
-        if len(row) != len(header):
-            raise DataError(f"{path}: row {at}: {len(row)} fields, but the header names {len(header)} columns")
-    return pd.DataFrame(rows, columns=pd.Index(header, dtype=object), dtype=object)
 
 
 def _labels(table: _Table) -> tuple[np.ndarray, tuple[str, ...]]:
     """Labels `[N]` numbered from 0 (-1: unlabelled) and the class names in order."""
     labels = table.text("label")
-    given = sorted(set(labels.tolist()) - {""})
-    whole = all(name.lstrip("-").isdigit() for name in given)
-    if whole:
+    given = sorted(set(labels.tolist()) - {"", "-1"})
+    # Digits as in ASCII and few of them: int() knows more scripts, and refuses very long numbers.
+    if all(re.fullmatch("-?[0-9]{1,18}", name) for name in given):
         given = sorted((name for name in given if int(name) != -1), key=int)
+    elif all(re.fullmatch(r"-?[0-9]{1,18}\.0*", name) for name in given):  # a table of fractions: -1.0 is -1
+        given = [name for name in given if float(name) != -1]
     number = {name: at for at, name in enumerate(given)}
     y = np.array([number.get(label, -1) for label in labels.tolist()], dtype=np.int64)
     return y, tuple(given)
