@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import os
 import tempfile
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from ltga.data.request import Answer, open_url
 from ltga.errors import DataError
 
 CHUNK = 1 << 16
 TIMEOUT = 30.0
+# A file that is still not here after this long, at this many bytes a second, never will be.
+_PATIENCE = 120.0
+_SLOWEST = 10_000
+_UNKNOWN_SIZE = 3600.0
 # For a file of unknown size: nothing we fetch comes near it.
 MAX_BYTES = 1 << 30
 
@@ -32,6 +33,7 @@ def download(
     size: int | None = None,
     verify: Callable[[Path], object] | None = None,
     timeout: float = TIMEOUT,
+    deadline: float | None = None,
 ) -> Path:
     """Fetch `url` to `target`; after any failure, interruption included, nothing is left at `target`.
 
@@ -42,9 +44,11 @@ def download(
         size: its length in bytes; None if not known.
         verify: called with the finished temporary file; may raise to refuse it.
         timeout: seconds without an answer before giving up.
+        deadline: seconds that the whole may take. If left out, two minutes and as long as `size` takes at
+            10 kB/s, or an hour if the size is not known.
     """
-    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-        raise DataError(f"{url}: only http and https addresses are fetched")
+    if deadline is None:
+        deadline = _UNKNOWN_SIZE if size is None else _PATIENCE + size / _SLOWEST
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, part_name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
@@ -53,7 +57,7 @@ def download(
     part = Path(part_name)
     try:
         with os.fdopen(handle, "wb") as sink:
-            digest, received = _receive(url, sink, target.name, size, timeout)
+            digest, received = _receive(url, sink, target.name, size, timeout, deadline)
             sink.flush()
             os.fsync(sink.fileno())
         if size is not None and received != size:
@@ -72,34 +76,37 @@ def download(
     return target
 
 
-def _receive(url: str, sink: IO[bytes], label: str, size: int | None, timeout: float) -> tuple[str, int]:
+def _receive(
+    url: str, sink: IO[bytes], label: str, size: int | None, timeout: float, deadline: float
+) -> tuple[str, int]:
     """Copy the body to `sink`; its sha256 and length."""
     limit = size if size is not None else MAX_BYTES
     digest = hashlib.sha256()
     received = 0
-    try:
-        request = urllib.request.Request(url, headers={"User-Agent": "ltga"})
-        with urllib.request.urlopen(request, timeout=timeout) as response, _progress() as progress:
-            announced = response.headers.get("Content-Length")
-            expected = int(announced) if announced and announced.isdigit() else None
-            task = progress.add_task(label, total=expected or size)
-            while chunk := response.read(CHUNK):
-                received += len(chunk)
-                if received > limit:
-                    raise DataError(f"{url}: more than the expected {limit:,} bytes; stopped")
-                digest.update(chunk)
+    with open_url(url, timeout, deadline) as answer, _progress() as progress:
+        if answer.length is not None and answer.length > limit:
+            raise DataError(
+                f"{url}: announces {answer.length:,} bytes, more than the expected {limit:,} bytes; stopped"
+            )
+        task = progress.add_task(label, total=answer.length or size)
+        for chunk in _chunks(answer):
+            received += len(chunk)
+            if received > limit:
+                raise DataError(f"{url}: more than the expected {limit:,} bytes; stopped")
+            digest.update(chunk)
+            try:
                 sink.write(chunk)
-                progress.update(task, completed=received)
-    except urllib.error.HTTPError as error:
-        raise DataError(f"{url}: the server answered {error.code} {error.reason}") from None
-    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise DataError(f"{url}: no connection ({reason})") from None
-    except OSError as error:
-        raise DataError(f"{url}: could not be stored ({error})") from None
-    if expected is not None and received < expected:
-        raise DataError(f"{url}: broke off after {received:,} of {expected:,} bytes; try again")
+            except OSError as error:
+                raise DataError(f"{url}: could not be stored ({error})") from None
+            progress.update(task, completed=received)
+        if answer.length is not None and received < answer.length:
+            raise DataError(f"{url}: broke off after {received:,} of {answer.length:,} bytes; try again")
     return digest.hexdigest(), received
+
+
+def _chunks(answer: Answer) -> Iterator[bytes]:
+    while chunk := answer.read(CHUNK):
+        yield chunk
 
 
 def _progress() -> Progress:
