@@ -136,7 +136,7 @@ VALUES: list[tuple[str, Callable[[], Any], str]] = [
     ("a model with dropout 2", lambda: ltga.LTGA(3, 2, dropout=2.0), r"dropout: must lie in \[0, 1\], got 2"),
     ("a model with a typo", lambda: build_model("gcn", 3, 2, hiden_channels=4), "did you mean 'hidden_channels'"),
     ("a model without classes", lambda: ltga.LTGA(3, 0), "num_classes: expected a whole number from 1, got 0"),
-    ("entmax at zero", lambda: entmax(torch.ones(3), 0.0), "alpha: must be positive, got 0"),
+    ("entmax at infinity", lambda: entmax(torch.ones(3), float("inf")), "alpha: must be finite"),
     ("q that does not fit", lambda: q_softmax(torch.ones(3), torch.ones(2)), "q: "),
     ("segments that do not fit", lambda: segment_q_softmax(torch.ones(3), 1.0, index=torch.zeros(2).long()), "index"),
     # The classifier
@@ -214,7 +214,16 @@ def saved_run(folder: Path) -> Path:
 
 
 def edited(path: Path, **changes: Any) -> Path:
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    """A record without checksums, as earlier versions wrote them, and with changes."""
+    path.write_text(json.dumps({**json.loads(path.read_text()), "checksums": None, **changes}))
+    return path
+
+
+def better(path: Path) -> Path:
+    """A record whose test accuracy somebody has improved by hand."""
+    record = json.loads(path.read_text())
+    record["metrics"]["test"]["accuracy"] = 1.0
+    path.write_text(json.dumps(record))
     return path
 
 
@@ -293,6 +302,8 @@ FILES: list[tuple[str, Callable[[Path], Any], Callable[[Any], Any], str]] = [
     ("a record of another shape", lambda d: edited(saved_run(d), model={}), load_run, "do not fit the model"),
     ("weights of another size", lambda d: edited(saved_run(d), model={
         "in_channels": 9, "num_classes": 2, "num_nodes": 20, "edge_dim": None}), load_run, "do not fit the model"),
+    ("a record edited by hand", lambda d: better(saved_run(d)), load_run, "its results have changed since it was"),
+    ("a run under another name", lambda d: saved_run(d).rename(d / f"{'b' * 64}.json"), load_run, "of another run"),
     ("a run under a file", lambda d: file(d / "f"), lambda path: saved_run(path / "runs"), "runs: cannot be written"),
     ("a classifier that is not there", lambda d: d / "gone.safetensors", LTGAClassifier.load, "no such file"),
     ("a graph for a classifier", lambda d: save_data(graph(), d / "g.safetensors"), LTGAClassifier.load,

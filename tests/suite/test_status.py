@@ -9,6 +9,8 @@ from ltga.errors import RecordError
 from ltga.suite import Experiment, RunSpec, Store, find_records, run_suite
 from ltga.suite.durations import Durations
 from ltga.suite.status import status
+from ltga.train.record import run_id
+from ltga.train.storage import encode_record
 
 
 @pytest.fixture
@@ -51,14 +53,29 @@ def test_a_record_counts_where_its_data_is_not(tmp_path, tiny, no_data) -> None:
     spec = tiny(1, dataset="roman-empire")
     run_suite([tiny(1)], tmp_path)
     (made,) = Store(tmp_path).records()
-    made["config"]["dataset"] = {"name": "roman-empire", "fingerprint": "elsewhere"}
-    (tmp_path / f"{'c' * 64}.json").write_text(json.dumps({**made, "id": "c" * 64}))
+
+    def store_of_graph(fingerprint: str) -> str:
+        config = {**made["config"], "dataset": {"name": "roman-empire", "fingerprint": fingerprint}}
+        record = {**made, "config": config, "id": run_id(config)}
+        (tmp_path / f"{record['id']}.json").write_bytes(encode_record(record))
+        return record["id"]
+
+    run = store_of_graph("elsewhere")
     found = status([Experiment("a", "A", "tab:a", "it", (spec,))], Store(tmp_path))
     assert found.total.done == 1 and found.total.impossible == 0
-    assert find_records([spec], Store(tmp_path).records())[spec]["id"] == "c" * 64
-    (tmp_path / f"{'d' * 64}.json").write_text(json.dumps({**made, "id": "d" * 64}))
+    assert find_records([spec], Store(tmp_path).records())[spec]["id"] == run
+    store_of_graph("another")
     with pytest.raises(RecordError, match="different graphs"):
         find_records([spec], Store(tmp_path).records())
+
+
+def test_a_run_on_sampled_neighbourhoods_is_not_one_of_the_study() -> None:
+    spec = RunSpec("wisconsin", "gat", 1)
+    config = {"dataset": {"name": "wisconsin"}, "method": "gat", "seed": 1, "split": 0}
+    record = {"id": "a", "config": {**config, "protocol": spec.protocol.model_dump()}}
+    assert spec in find_records([spec], [record])
+    record["config"]["minibatch"] = {"batch_size": 512}
+    assert find_records([spec], [record]) == {}
 
 
 def test_the_closest_likeness_tells_the_time(tiny) -> None:

@@ -8,7 +8,6 @@ anything else is as good as absent.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,7 +17,9 @@ import pandas as pd
 
 from ltga.analysis.results import ANALYSES, WORDS, Frames
 from ltga.suite.archive import rounded
+from ltga.train.checksums import digest
 from ltga.train.record import Record, plain
+from ltga.train.record_schema import json_fault
 from ltga.train.storage import write_atomic
 
 FIELD = "analyses"
@@ -40,15 +41,16 @@ class Kept:
         """The result of an analysis of a run; ``None`` if there is none that counts."""
         try:
             kept = json.loads(self._path(record, name).read_text(encoding="utf-8"))
-            whole = isinstance(kept, dict) and kept.get("digest") == _digest(kept.get("tables"))
+            whole = isinstance(kept, dict) and kept.get("digest") == digest(kept.get("tables"))
         except (OSError, ValueError, RecursionError):
             return None
-        return _decode(kept, name) if whole and kept.get("outcome") == _outcome(record) else None
+        ours = whole and kept.get("analysis") == name and kept.get("outcome") == _outcome(record)
+        return _decode(kept, name) if ours else None
 
     def write(self, record: Record, name: str, frames: Frames) -> None:
         """Keep a result; an ``OSError`` if that cannot be."""
         body = _encode(frames, name)
-        kept = {"run": record["id"], "analysis": name, "outcome": _outcome(record), "digest": _digest(body["tables"])}
+        kept = {"run": record["id"], "analysis": name, "outcome": _outcome(record), "digest": digest(body["tables"])}
         text = json.dumps({**kept, **body}, allow_nan=False) + "\n"
         self.folder.mkdir(parents=True, exist_ok=True)
         write_atomic(self._path(record, name), lambda stream: stream.write(text.encode()))
@@ -98,14 +100,9 @@ def _decode(body: Any, name: str) -> Frames | None:
 
 def _sound(values: Any, column: str) -> bool:
     wanted = (str,) if column in WORDS else (int, float, type(None))
-    return isinstance(values, list) and all(isinstance(value, wanted) for value in values)
+    return isinstance(values, list) and all(isinstance(value, wanted) for value in values) and not json_fault(values)
 
 
 def _outcome(record: Record) -> str:
     """What tells two executions of one run apart, but not a record from its rounded copy in an archive."""
-    return _digest(rounded([record["id"], record.get("best_epoch"), record.get("metrics")]))
-
-
-def _digest(value: Any) -> str:
-    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return digest(rounded([record["id"], record.get("best_epoch"), record.get("metrics")]))

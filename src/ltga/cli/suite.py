@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from ltga.cli.options import Data
+from ltga.cli.options import Data, Json
+from ltga.cli.suite_text import print_verified, say_damaged, status_table, tally_text
 from ltga.cli.terminal import messages, results
 
 if TYPE_CHECKING:
     from ltga.suite.engine import Engine
     from ltga.suite.runner import Tally
-    from ltga.suite.status import Status
 
 suite_app = typer.Typer(help="The paper's study: run it, see how far it is, and report on it.", no_args_is_help=True)
 
@@ -66,7 +65,7 @@ def run(
     Example: ltga suite run headline frozen-q --jobs 2
     """
     from ltga.cli.allocator import children_keep_freed_memory, keep_freed_memory
-    from ltga.suite import find_experiments, run_suite, runs_of
+    from ltga.suite import Store, find_experiments, run_suite, runs_of
     from ltga.suite.select import select
 
     specs = select(runs_of(find_experiments(experiments or ())), _names(datasets), _names(methods), seeds)
@@ -74,13 +73,15 @@ def run(
     keep_freed_memory()
     children_keep_freed_memory()
     errors = messages()
+    place = Store(store)
     with _bar(errors, jobs, store) as watch:
-        tally = run_suite(specs, store, worker, root=data, retry_failed=retry_failed, watch=watch)
+        tally = run_suite(specs, place, worker, root=data, retry_failed=retry_failed, watch=watch)
+    say_damaged(place.damaged, store)
     for reason in tally.absent.values():
         errors.print(f"impossible: {reason}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     for failure in tally.failed.values():
         errors.print(f"failed: {failure}", style="red", markup=False, highlight=False, soft_wrap=True)
-    print(_summary(tally))
+    print(tally_text(tally))
     if tally.failed:
         raise typer.Exit(1)
 
@@ -100,12 +101,15 @@ def status(
     from ltga.suite.status import status as status_of
 
     chosen = find_experiments(experiments or ())
-    found = status_of(chosen, Store(store), data)
+    place = Store(store)
+    found = status_of(chosen, place, data)
+    say_damaged(place.damaged, store)
     if as_json:
-        print(json.dumps({"store": str(store), **found.as_json(chosen)}, indent=1))
+        damaged = dict(sorted(place.damaged.items()))
+        print(json.dumps({"store": str(store), **found.as_json(chosen), "damaged": damaged}, indent=1))
         return
     console = results()
-    console.print(_table(found, {experiment.name: experiment.label for experiment in chosen}))
+    console.print(status_table(found, {experiment.name: experiment.label for experiment in chosen}))
     for reason in found.absent.values():
         console.print(f"impossible: {reason}", markup=False, highlight=False)
     for name, original in {k: v for experiment in chosen for k, v in experiment.stand_ins.items()}.items():
@@ -133,7 +137,9 @@ def report(
         written = write_report(
             find_experiments(experiments or ()), store, out, data, analyses=analyses, watch=said.update
         )
-    print(f"{written.page}: {written.tables} tables and {written.figures} figures from {written.runs} runs")
+    say_damaged(written.damaged, store)
+    imported = f", {written.imported} of them imported" if written.imported else ""
+    print(f"{written.page}: {written.tables} tables and {written.figures} figures from {written.runs} runs{imported}")
 
 
 @suite_app.command()
@@ -155,7 +161,13 @@ def export(
     check_output(out, "OUT")
     if not store.is_dir():
         raise InputError(f"--store: there is no folder {store}; give the one that `ltga suite run` fills")
-    count = write_archive(out, with_results(Store(store).records(), Kept(analyses or folder_of(store))))
+    place, errors = Store(store), messages()
+
+    def left_out(reason: str) -> None:
+        errors.print(reason, style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+    count = write_archive(out, with_results(place.records(), Kept(analyses or folder_of(store))), left_out)
+    say_damaged(place.damaged, store)
     print(f"{out}: {count} records, {out.stat().st_size / 1e6:.1f} MB")
 
 
@@ -168,6 +180,9 @@ def import_(
 ) -> None:
     """Unpack records into a store, so that `ltga suite run` does only what they lack. Models are not in an archive.
 
+    Every record is checked first, and a bad archive changes nothing. Imported runs are marked as such: tables that
+    use them say so.
+
     Example: ltga suite import results/records.jsonl.gz --store runs
     """
     from ltga.suite import Store
@@ -175,6 +190,36 @@ def import_(
 
     added, already = unpack_archive(archive, Store(store))
     print(f"{store}: {added} records added" + (f", {already} were there already" if already else ""))
+
+
+@suite_app.command()
+def verify(store: StoreFolder = Path("runs"), json_wanted: Json = False) -> None:
+    """Check every run of a store against its checksums, and say which to do again. Exit code 2 if any is damaged.
+
+    Records, arrays and models are read whole and nothing is changed. A run that is "unchecked" can be read but has no
+    checksums, because an earlier version wrote it. To do a damaged run again, delete the file that is named: `ltga
+    suite run` then does it, and `ltga suite status` counts it as missing in the meantime.
+
+    Examples:
+
+    ltga suite verify --store runs
+
+    ltga suite verify --store runs --json | jq -r '.again[].file'
+    """
+    from ltga.errors import InputError
+    from ltga.suite import Store
+    from ltga.suite.verify import verify_store
+
+    if not store.is_dir():
+        raise InputError(f"--store: there is no folder {store}; give the one that `ltga suite run` fills")
+    with messages().status("reading the store") as said:
+        found = verify_store(Store(store), lambda file: said.update(f"checking {file}"))
+    if json_wanted:
+        print(json.dumps({"store": str(store), **found.as_json()}, indent=1))
+    else:
+        print_verified(store, found)
+    if found.of("damaged"):
+        raise typer.Exit(2)
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -247,30 +292,3 @@ def _bar(console: Console, jobs: int, store: Path) -> Iterator[Callable[[Tally],
             )
 
         yield watch
-
-
-def _summary(tally: Tally) -> str:
-    parts = {
-        "done": tally.done,
-        "failed": len(tally.failed),
-        "already in the store": tally.already,
-        "done by another runner": tally.elsewhere,
-        "failed before (--retry-failed to try again)": tally.failed_before,
-        "impossible (data absent)": tally.impossible,
-    }
-    return "runs: " + (", ".join(f"{count} {what}" for what, count in parts.items() if count) or "none")
-
-
-def _table(found: Status, labels: dict[str, str]) -> Table:
-    from ltga.suite.status import duration_text
-
-    table = Table(box=None, header_style="bold")
-    table.add_column("experiment", no_wrap=True)
-    table.add_column("in the paper")
-    for heading in ("done", "missing", "failed", "impossible", "time needed"):
-        table.add_column(heading, justify="right")
-    rows = [(name, labels[name], row) for name, row in found.experiments.items()]
-    for name, label, row in (*rows, ("all, shared runs once", "", found.total)):
-        counts = (row.done, row.missing, row.failed, row.impossible)
-        table.add_row(name, label, *map(str, counts), duration_text(row.seconds, row.unknown))
-    return table

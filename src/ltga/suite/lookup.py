@@ -28,6 +28,8 @@ def find_records(specs: Iterable[RunSpec], records: Iterable[Record]) -> dict[Ru
     found: dict[RunSpec, Record] = {}
     for record in records:
         config = record["config"]
+        if config.get("minibatch") is not None:  # the study trains on whole graphs
+            continue
         what = config["dataset"]["name"], config["method"], config["seed"], config["protocol"]
         matching = list(wanted.get(_key(*what, config["split"]), ()))
         if _is_the_seeds_own(config):

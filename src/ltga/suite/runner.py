@@ -79,6 +79,7 @@ def run_suite(
     1
     """
     store = store if isinstance(store, Store) else Store(store)
+    store.check_writable()
     specs = list(dict.fromkeys(specs))
     identified = identify(specs, root, download=True)
     tally = Tally(impossible=len(specs) - len(identified.ids), absent=identified.absent)

@@ -21,8 +21,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ltga.errors import InputError, RecordError
-from ltga.train.record import Record
-from ltga.train.storage import read_record, write_atomic, write_files
+from ltga.train.record import Record, clean_text
+from ltga.train.storage import check_writable, read_record, write_atomic, write_files
 
 
 class Claim:
@@ -52,20 +52,29 @@ class Store:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self.damaged: dict[str, str] = {}
+        """Files met so far that are no sound records, by name, and what is wrong with each."""
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError(f"store: {folder} is a file; give a folder")
 
     def record(self, run: str) -> Record | None:
-        """The record of a finished run; ``None`` if there is none, or one that was cut short or is damaged."""
+        """The record of a finished run; ``None`` if there is none, or one that was cut short or is damaged.
+
+        What is damaged is noted in ``damaged``, until it is sound again.
+        """
         path = self.folder / f"{run}.json"
+        if not os.path.lexists(path):
+            return None
         try:
             record = read_record(path)
-        except RecordError:
+        except RecordError as error:
+            self.damaged[path.name] = str(error)
             return None
+        self.damaged.pop(path.name, None)
         return None if record["interrupted"] else record
 
     def records(self) -> Iterator[Record]:
-        """All finished runs."""
+        """All finished runs; damaged ones are left out and noted in ``damaged``."""
         for path in sorted(self.folder.glob("*.json")):
             record = self.record(path.stem)
             if record is not None:
@@ -76,12 +85,20 @@ class Store:
         with self._writing():
             write_files(self.folder, run, files)
             self._failure_path(run).unlink(missing_ok=True)
+        self.damaged.pop(f"{run}.json", None)
+
+    def check_writable(self) -> None:
+        """Raise now what would otherwise lose the first finished run."""
+        try:
+            check_writable(self.folder)
+        except RecordError as error:
+            raise RecordError(f"store: {error}; mend that and start again") from None
 
     def failure(self, run: str) -> dict[str, Any] | None:
         """Why a run failed: ``error`` in one line, ``traceback``, ``died``, ``spec``, ``when`` and ``host``."""
         try:
             failure = json.loads(self._failure_path(run).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return failure if isinstance(failure, dict) else None
 
@@ -89,6 +106,7 @@ class Store:
         """Note that a run failed, or that its process ``died``."""
         error = traceback.strip().splitlines()[-1] if traceback.strip() else "unknown error"
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        traceback, spec = clean_text(traceback), clean_text(spec)
         failure = {"id": run, "spec": spec, "error": error, "traceback": traceback, "died": died, "when": when}
         text = json.dumps({**failure, "host": platform.node(), "attempt": time.time_ns()}, indent=1) + "\n"
         with self._writing():
@@ -117,6 +135,6 @@ class Store:
             yield
         except OSError as error:
             reason = error.strerror or os.strerror(error.errno or 0)
-            raise RecordError(
-                f"store: cannot write to {self.folder} ({reason}); mend that and start again, finished runs are kept"
-            ) from error
+            name = "" if error.filename is None else f", file {Path(error.filename).name}"
+            remedy = "mend that and start again, finished runs are kept"
+            raise RecordError(f"store: cannot write to {self.folder} ({reason}){name}; {remedy}") from error

@@ -66,7 +66,7 @@ def tuned(records: Iterable[Record], row: TunedRow) -> dict[str, Chosen]:
     """
     return {
         dataset: chosen
-        for dataset, group in _by_dataset(records, row.candidates).items()
+        for dataset, group in _by_dataset(records, row.candidates, row.chosen_on).items()
         if (chosen := _choose(dataset, group, row)) is not None
     }
 
@@ -83,13 +83,15 @@ def _choose(dataset: str, runs: dict[str, dict[int, Record]], row: TunedRow) -> 
     return Chosen(dataset, best, scores, tuple(runs[best][seed] for seed in seeds))
 
 
-def _by_dataset(records: Iterable[Record], candidates: Sequence[str]) -> dict[str, dict[str, dict[int, Record]]]:
+def _by_dataset(
+    records: Iterable[Record], candidates: Sequence[str], chosen_on: str
+) -> dict[str, dict[str, dict[int, Record]]]:
     """Dataset -> candidate -> seed -> record."""
     found: dict[str, dict[str, dict[int, Record]]] = {}
     for record in records:
         config = record["config"]
         dataset, method, seed = config["dataset"]["name"], config["method"], config["seed"]
-        if method not in candidates:
+        if method not in candidates or chosen_on not in record["metrics"]:
             continue
         runs = found.setdefault(dataset, {candidate: {} for candidate in candidates})[method]
         if seed in runs:

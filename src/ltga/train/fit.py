@@ -28,8 +28,9 @@ from ltga.train.observe import observe
 from ltga.train.predict import predict_log_probs
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import Protocol
-from ltga.train.record import Record, configuration, make_record
-from ltga.train.storage import read_arrays, read_record, read_weights, write_run
+from ltga.train.record import Record, clean_text, configuration, make_record
+from ltga.train.record_schema import configuration_fault
+from ltga.train.storage import read_arrays, read_stored, read_weights, write_run
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +135,9 @@ def fit(
 
 def load_run(path: str | Path) -> Run:
     """A stored run, its model rebuilt without training."""
-    record = read_record(path)
-    return Run(record, rebuild_model(record, read_weights(path), path), read_arrays(path))
+    stored = read_stored(path)
+    weights, arrays = read_weights(path, stored.checksums), read_arrays(path, stored.checksums)
+    return Run(stored.record, rebuild_model(stored.record, weights, path), arrays)
 
 
 def rebuild_model(record: Record, weights: Mapping[str, Tensor], where: str | Path) -> nn.Module:
@@ -145,7 +147,7 @@ def rebuild_model(record: Record, weights: Mapping[str, Tensor], where: str | Pa
         with torch.random.fork_rng(devices=[]):
             model = make_model(config["method"], Protocol(**config["protocol"]), described)
         model.load_state_dict(weights)
-    except (RuntimeError, KeyError, TypeError) as error:
+    except (RuntimeError, KeyError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         reason = " ".join(str(error).split())
         raise RecordError(f"{where}: the stored weights do not fit the model ({reason})") from None
     return model.eval()
@@ -163,11 +165,15 @@ def run_configuration(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
     split = (seed - 1) % dataset.num_splits if split is None else split
+    if not isinstance(dataset.name, str):
+        raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
     dataset.split(split)  # complains about a split that is not there
     name = find_method(method).name
     config = configuration(dataset.name, dataset.fingerprint, split, name, protocol.model_dump(), seed)
     if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
         config["minibatch"] = minibatch.as_settings()
+    if (fault := configuration_fault(config)) is not None:  # now, rather than when a finished run is to be stored
+        raise InputError(f"{clean_text(str(dataset.name))}: cannot be run as it is ({fault})")
     return config
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
 import torch
 
 from ltga.train.loop import EpochInfo, Outcome
@@ -27,7 +28,7 @@ def configuration(
 ) -> dict[str, Any]:
     """Everything that decides the outcome of a run."""
     return {
-        "dataset": {"name": dataset, "fingerprint": fingerprint},
+        "dataset": {"name": clean_text(dataset), "fingerprint": fingerprint},
         "split": split,
         "method": method,
         "protocol": dict(protocol),
@@ -82,19 +83,42 @@ def trajectory(history: list[EpochInfo]) -> dict[str, Any]:
     return columns
 
 
+def clean_text(text: str) -> str:
+    r"""``text`` as every file and screen can take it: what is not Unicode, as in some file names, is spelt out.
+
+    >>> print(clean_text("café"), clean_text("caf\udce9"))
+    café caf\udce9
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def plain(value: Any) -> Any:
     """``value`` as strict JSON can hold it.
 
     >>> plain({"a": (1.5, float("nan"))})
     {'a': [1.5, None]}
     """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, str):
+        return clean_text(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {clean_text(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value
+
+
+def imported_from(record: Mapping[str, Any]) -> str | None:
+    """The name of the archive that a record was taken from; ``None`` for a run that was made here.
+
+    >>> imported_from({"imported": {"from": "records.jsonl.gz"}}), imported_from({})
+    ('records.jsonl.gz', None)
+    """
+    mark = record.get("imported")
+    return None if mark is None else str(mark["from"])
 
 
 def without_surroundings(record: Mapping[str, Any]) -> Record:

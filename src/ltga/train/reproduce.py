@@ -13,16 +13,18 @@ from typing import Any
 import torch
 
 from ltga.data import Dataset
-from ltga.errors import RecordError
+from ltga.errors import InputError, RecordError
 from ltga.train.fit import as_dataset, as_protocol, fit, run_configuration
 from ltga.train.protocol import Protocol
-from ltga.train.record import Record, run_id
-from ltga.train.storage import read_record
+from ltga.train.record import Record, imported_from, run_id
+from ltga.train.storage import check_writable, read_record
 
 
 @dataclass(frozen=True)
 class Cell:
     """One method on one dataset over several seeds; accuracies are shares between 0 and 1.
+
+    ``imported`` has the archive's name for every run that was not made here.
 
     >>> Cell("gcn", "texas", (1, 2), (0.5, 0.6)).printed
     '55.0±7.1'
@@ -32,6 +34,7 @@ class Cell:
     dataset: str
     seeds: tuple[int, ...]
     accuracies: tuple[float, ...]
+    imported: tuple[str, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -86,6 +89,7 @@ def reproduction_table(
     """
     protocol = as_protocol(protocol).with_overrides(init=init)
     seeds = tuple(seeds)
+    check_writable(store)
     cells = []
     for dataset in map(as_dataset, datasets):
         for method in methods:
@@ -94,8 +98,11 @@ def reproduction_table(
                 records.append(_run(dataset, method, seed, protocol, Path(store), resume))
                 if on_run is not None:
                     on_run(records[-1])
+            if not all("test" in record["metrics"] for record in records):
+                raise InputError(f"{dataset.name}: has no test nodes, and the table compares test accuracies")
             accuracies = tuple(record["metrics"]["test"]["accuracy"] for record in records)
-            cells.append(Cell(records[0]["config"]["method"], dataset.name, seeds, accuracies))
+            imported = tuple(name for record in records if (name := imported_from(record)) is not None)
+            cells.append(Cell(records[0]["config"]["method"], dataset.name, seeds, accuracies, imported))
     return cells
 
 
@@ -136,6 +143,10 @@ def to_markdown(cells: Sequence[Cell], paper: Mapping[tuple[str, str], str]) -> 
     known = [cell for cell in cells if (cell.method, cell.dataset) in paper]
     exact = sum(cell.printed == paper[cell.method, cell.dataset] for cell in known)
     lines += ["", f"{exact} of {len(known)} cells match the paper in mean and s.d. to the printed digit.", ""]
+    imported = [name for cell in cells for name in cell.imported]
+    if imported:
+        total = sum(len(cell.seeds) for cell in cells)
+        lines += [f"{len(imported)} of {total} runs imported from {', '.join(dict.fromkeys(imported))}.", ""]
     return "\n".join(lines)
 
 
@@ -143,13 +154,18 @@ def to_csv(cells: Sequence[Cell], paper: Mapping[tuple[str, str], str]) -> str:
     """The same as CSV, a line per cell, with every seed's accuracy."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["method", "dataset", "ours", "paper", "exact", "seeds", "accuracies"])
+    marked = any(cell.imported for cell in cells)
+    head = ["method", "dataset", "ours", "paper", "exact", "seeds", "accuracies"]
+    writer.writerow([*head, "imported"] if marked else head)
     for cell in cells:
         printed = paper.get((cell.method, cell.dataset), "")
         exact = "" if not printed else str(printed == cell.printed).lower()
         seeds = " ".join(map(str, cell.seeds))
         accuracies = " ".join(f"{100 * value:.4f}" for value in cell.accuracies)
-        writer.writerow([cell.method, cell.dataset, cell.printed, printed, exact, seeds, accuracies])
+        row = [cell.method, cell.dataset, cell.printed, printed, exact, seeds, accuracies]
+        source = ", ".join(dict.fromkeys(cell.imported))
+        note = f"{len(cell.imported)} of {len(cell.seeds)} from {source}" if cell.imported else ""
+        writer.writerow([*row, note] if marked else row)
     return stream.getvalue()
 
 

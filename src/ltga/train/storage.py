@@ -1,40 +1,69 @@
-"""A run on disk: record in JSON, arrays in npz, model in safetensors; each written whole or not at all."""
+"""A run on disk: record in JSON, arrays in npz, model in safetensors; each written whole or not at all.
+
+Whatever is read is checked first: that it is a record at all, of the run its name and its configuration say, and
+that nothing has changed since it was written (see :mod:`ltga.train.checksums`).
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
+import reprlib
+import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from ltga.errors import RecordError
-from ltga.train.record import SCHEMA, Record
+from ltga.train.checksums import FIELD, broken_seal, sealed, unsealed
+from ltga.train.record import SCHEMA, Record, plain, run_id
+from ltga.train.record_schema import record_fault
+
+MOST_BYTES = 1 << 30  # of a record; a hundred thousand epochs have a few per cent of that
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record as it was read, checked, and the checksums that came with it: none in one of an earlier version."""
+
+    record: Record
+    checksums: Mapping[str, str]
 
 
 def write_run(folder: str | Path, record: Record, arrays: Mapping[str, np.ndarray], model: nn.Module) -> Path:
     """Store a run under its id; returns the path of the record."""
+    files = encode_run(record, arrays, model)
     try:
-        return write_files(folder, record["id"], encode_run(record, arrays, model))
+        return write_files(folder, record["id"], files)
     except OSError as error:
         raise RecordError(f"{folder}: cannot be written ({error.strerror})") from None
 
 
 def encode_run(record: Record, arrays: Mapping[str, np.ndarray], model: nn.Module) -> dict[str, bytes]:
     """The contents of a run's files by suffix: what one machine sends and another writes."""
-    weights = {name: value.detach().clone().contiguous() for name, value in model.state_dict().items()}
+    weights = save({name: value.detach().clone().contiguous() for name, value in model.state_dict().items()})
     packed = io.BytesIO()
     _write_npz(packed, arrays)
-    text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    return {".safetensors": save(weights), ".npz": packed.getvalue(), ".json": text.encode()}
+    text = encode_record(record, packed.getvalue(), weights)
+    return {".safetensors": weights, ".npz": packed.getvalue(), ".json": text}
+
+
+def encode_record(record: Record, arrays: bytes | None = None, weights: bytes | None = None) -> bytes:
+    """A record as its file holds it, with checksums of itself and of the files beside it."""
+    try:
+        text = json.dumps(sealed(plain(record), arrays, weights), indent=1, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RecordError(f"record: something in it cannot be written as JSON ({error}); take that out") from None
+    return text.encode() + b"\n"
 
 
 def write_files(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Path:
@@ -49,45 +78,84 @@ def write_files(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Pat
     return base.with_suffix(".json")
 
 
+def check_writable(folder: str | Path) -> None:
+    """Raise unless runs can be stored in ``folder``, which need not exist yet: before training, not after."""
+    folder = Path(folder)
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    try:
+        # A file without a name: it leaves no trace, and tells more than permissions do.
+        with tempfile.TemporaryFile(dir=existing) as probe:
+            probe.write(b"probe")
+            probe.flush()
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be written ({error.strerror}: {existing})") from None
+
+
 def read_record(path: str | Path) -> Record:
     """The record stored at ``path``."""
+    return read_stored(path).record
+
+
+def read_stored(path: str | Path) -> Stored:
+    """The record stored at ``path``, and its checksums."""
     path = Path(path)
+    stored = decode_record(_content(path), str(path))
+    if path.stem != stored.record["id"]:
+        raise RecordError(
+            f"{path}: holds the record of another run, {stored.record['id']}; give it that name, or delete it"
+        )
+    return stored
+
+
+def decode_record(content: bytes, where: str, remedy: str = "delete it and run again") -> Stored:
+    """The record in a file or in a line of an archive; ``where`` opens the message if it is not sound."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RecordError(f"{path}: no such record; check the path") from None
-    except (ValueError, OSError) as error:
-        raise RecordError(f"{path}: damaged, or not a record ({error}); delete it and run again") from None
+        record = json.loads(content.decode(), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{where}: damaged, or not a record ({error}); {remedy}") from None
     if not isinstance(record, dict) or "config" not in record or "id" not in record:
-        raise RecordError(f"{path}: not the record of a run")
+        raise RecordError(f"{where}: not the record of a run; {remedy}")
     if record.get("schema") != SCHEMA:
-        found = record.get("schema")
-        raise RecordError(f"{path}: has schema {found}, this version reads {SCHEMA}; run it again")
-    return record
+        found = reprlib.repr(record.get("schema"))
+        raise RecordError(f"{where}: has schema {found}, this version reads {SCHEMA}; {remedy}")
+    if (fault := record_fault(record)) is not None:
+        raise RecordError(f"{where}: not the record of a run ({fault}); {remedy}")
+    if record["id"] != run_id(record["config"]):
+        raise RecordError(f"{where}: record {record['id'][:12]} is not of the run it says it is of; {remedy}")
+    if (part := broken_seal(record)) is not None:
+        raise RecordError(f"{where}: its {part} have changed since it was written (checksum differs); {remedy}")
+    return Stored(unsealed(record), record.get(FIELD) or {})
 
 
-def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
-    """The arrays beside the record at ``path``."""
+def read_arrays(path: str | Path, checksums: Mapping[str, str] | None = None) -> dict[str, np.ndarray]:
+    """The arrays beside the record at ``path``; its checksums are looked up unless given."""
+    checksums = read_stored(path).checksums if checksums is None else checksums
     beside = Path(path).with_suffix(".npz")
+    _check_file(beside, checksums.get("arrays"))
     try:
         with np.load(beside, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise RecordError(f"{beside}: missing or damaged ({error}); run it again") from None
+    except Exception as error:  # zip, zlib and numpy each have their own words for damage
+        _damaged(beside, error)
 
 
-def read_weights(path: str | Path) -> dict[str, Tensor]:
-    """The model's parameters beside the record at ``path``."""
+def read_weights(path: str | Path, checksums: Mapping[str, str] | None = None) -> dict[str, Tensor]:
+    """The model's parameters beside the record at ``path``; its checksums are looked up unless given."""
+    checksums = read_stored(path).checksums if checksums is None else checksums
     beside = Path(path).with_suffix(".safetensors")
+    _check_file(beside, checksums.get("weights"))
     try:
         weights: dict[str, Tensor] = load_file(beside)
-    except (OSError, SafetensorError) as error:
-        raise RecordError(f"{beside}: missing or damaged ({error}); run it again") from None
+    except Exception as error:  # as above
+        _damaged(beside, error)
     return weights
 
 
 def write_atomic(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write beside ``path`` and move into place, so that nobody ever sees half a file."""
+    """Write beside ``path`` and move into place, so that nobody ever sees half a file.
+
+    An ``OSError`` names the file that was to be written, which the system does not if a disk is full.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as stream:
@@ -95,9 +163,48 @@ def write_atomic(path: Path, write: Callable[[BinaryIO], Any]) -> None:
             stream.flush()
             os.fsync(stream.fileno())  # else a power cut may leave the new name on an empty file
         part.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
-        with suppress(NotADirectoryError):  # the folder is a file: opening has failed already
+        with suppress(OSError):  # whatever kept the file from being written has been raised already
             part.unlink(missing_ok=True)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.exists() and not path.is_file():
+            raise RecordError(f"{path}: not a file; give the path of a record")
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise RecordError(f"{path}: no such record; check the path") from None
+    except (OSError, ValueError) as error:  # the latter for a path that cannot be one
+        raise RecordError(f"{path}: cannot be read ({error})") from None
+    if len(content) > MOST_BYTES:
+        raise RecordError(f"{path}: has more than {MOST_BYTES >> 20} MiB, which no record has; delete it and run again")
+    return content
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number that JSON has")
+
+
+def _check_file(path: Path, expected: str | None) -> None:
+    """Raise unless the file hashes to what its record says, if it says anything."""
+    if expected is None:
+        return
+    try:
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        _damaged(path, error)
+    if found != expected:
+        raise RecordError(f"{path}: has changed since it was written (checksum differs); run it again")
+
+
+def _damaged(path: Path, error: Exception) -> NoReturn:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    raise RecordError(f"{path}: missing or damaged ({reason}); run it again") from None
 
 
 def _write_npz(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:

@@ -45,12 +45,12 @@ function showRuns(button) {
   document.getElementById("behind-summary").textContent = `${runs.length} run${runs.length === 1 ? "" : "s"}`;
   const body = dialog.querySelector("tbody");
   body.replaceChildren(...runs.map(([number, value]) => {
-    const [id, dataset, method, init, seed] = data.runs[number];
+    const [id, dataset, method, init, seed, source] = data.runs[number];
     const line = document.createElement("tr");
     for (const text of [seed, value.toFixed(3), dataset, method, init]) line.insertCell().textContent = text;
     const code = document.createElement("code");
     code.textContent = id;
-    line.insertCell().append(code);
+    line.insertCell().append(code, source === "" ? "" : ` imported from ${source}`);
     return line;
   }));
   dialog.showModal();

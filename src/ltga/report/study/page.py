@@ -16,7 +16,7 @@ from ltga.report.study.render import digits_of, signed
 from ltga.report.study.sections import Section
 from ltga.report.study.tables import Cell, Table
 from ltga.suite.spec import STAND_INS
-from ltga.train.record import Record
+from ltga.train.record import Record, imported_from
 
 
 def render_page(title: str, sections: Sequence[Section], records: Sequence[Record], svgs: Mapping[str, str]) -> str:
@@ -37,6 +37,7 @@ def render_page(title: str, sections: Sequence[Section], records: Sequence[Recor
             "experiment": section.experiment,
             "done": section.done,
             "wanted": section.wanted,
+            "imported": section.imported.sentence,
             "remarks": section.remarks,
             "tables": [_table(table, behind) for table in section.tables],
             "figures": [
@@ -63,6 +64,7 @@ class _Behind:
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._configs = {record["id"]: record["config"] for record in records}
+        self._sources = {record["id"]: imported_from(record) or "" for record in records}
         self._number: dict[str, int] = {}
         self.runs: list[list[Any]] = []
         self.cells: list[list[list[float]]] = []
@@ -80,7 +82,7 @@ class _Behind:
             self._number[run] = len(self.runs)
             name = config.get("dataset", {}).get("name", "")
             init = config.get("protocol", {}).get("init", "")
-            self.runs.append([run, name, config.get("method", ""), init, seed])
+            self.runs.append([run, name, config.get("method", ""), init, seed, self._sources.get(run, "")])
         return self._number[run]
 
 
@@ -92,6 +94,7 @@ def _table(table: Table, behind: _Behind) -> dict[str, Any]:
         "name": table.name,
         "title": table.title,
         "note": table.note,
+        "imported": table.imported.sentence,
         "warnings": table.warnings,
         "reference": table.reference,
         "columns": list(zip(table.columns, empty)),

@@ -92,6 +92,8 @@ def _footnotes(table: Table) -> list[str]:
         notes.append(f"“{MISSING}”: there is no finished run behind this cell.")
     if any(cell.same for row in table.rows for cell in row):
         notes.append(f"✓: prints exactly as the reference ({table.reference}).")
+    if table.imported.sentence:
+        notes.append(table.imported.sentence)
     return notes
 
 
@@ -119,7 +121,10 @@ def _markdown(cell: Cell, table: Table, first: bool) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """A line per row; columns with reference values are followed by those and the differences."""
+    """A line per row; columns with reference values are followed by those and the differences.
+
+    If runs behind the table are imported, a last column says of every row how many and from where.
+    """
     beside = [any(row[k].reference is not None for row in table.rows) for k in range(len(table.columns))]
     head: list[str] = []
     for column, referred in zip(table.columns, beside):
@@ -134,16 +139,25 @@ def to_csv(table: Table) -> str:
             if referred:
                 line += [cell.reference or "", "" if cell.difference is None else f"{cell.difference:.6g}"]
         lines.append(line)
+    if table.imported.sources:
+        head.append("imported")
+        for line, row in zip(lines, table.rows):
+            behind = {run.id for cell in row for run in cell.runs}
+            line.append((table.imported.among(behind) if behind else table.imported).sentence)
     return _csv([head, *lines])
 
 
 def runs_to_csv(table: Table) -> str:
-    """The runs behind the table: a line per cell and run."""
-    lines = [["row", "column", "seed", "value", "run"]]
+    """The runs behind the table: a line per cell and run, and the archive it was imported from, if it was."""
+    lines = [["row", "column", "seed", "value", "run", "imported"]]
+    sources = table.imported.sources
     for row in table.rows:
         label = " / ".join(cell.text for cell, column in zip(row, table.columns) if not column.numeric and cell.text)
         for cell, column in zip(row, table.columns):
-            lines += [[label, column.label, str(run.seed), f"{run.value:.6g}", run.id] for run in cell.runs]
+            lines += [
+                [label, column.label, str(run.seed), f"{run.value:.6g}", run.id, sources.get(run.id, "")]
+                for run in cell.runs
+            ]
     return _csv(lines)
 
 

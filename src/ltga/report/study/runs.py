@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -17,12 +17,12 @@ from ltga.data import CATALOGUE, Dataset, load_dataset
 from ltga.data.store import is_here
 from ltga.errors import DataError, InputError, LTGAError, RecordError
 from ltga.nn.methods import METHODS
-from ltga.report.study.tables import Behind
+from ltga.report.study.tables import Behind, Imports
 from ltga.suite import EXPERIMENTS, Experiment, RunSpec, Store, find_records
 from ltga.suite.archive import stored_records
 from ltga.suite.tuned import TUNED_ROWS
 from ltga.train.fit import load_run
-from ltga.train.record import Record
+from ltga.train.record import Record, imported_from
 from ltga.train.storage import read_arrays
 
 PAIRED = "-paired"
@@ -47,6 +47,7 @@ class Study:
         watch: Callable[[str], None] = lambda _: None,
     ) -> None:
         place = store.folder if isinstance(store, Store) else Path(store)
+        self._store: Store | None = store if isinstance(store, Store) else None
         if not place.exists():
             raise InputError(
                 f"store: there is no {place}; give the folder that `ltga suite run` fills, or what `export` wrote"
@@ -65,13 +66,33 @@ class Study:
 
     @cached_property
     def records(self) -> list[Record]:
-        """All finished runs."""
-        return stored_records(self._place)
+        """All finished runs; those of an archive are marked with its name."""
+        if self.folder is None:
+            return stored_records(self._place)
+        self._store = self._store or Store(self.folder)
+        return list(self._store.records())
+
+    @property
+    def damaged(self) -> Mapping[str, str]:
+        """Files of the store that were left out, by name, and what is wrong with each."""
+        return {} if self._store is None else self._store.damaged
+
+    @cached_property
+    def imported(self) -> Mapping[str, str]:
+        """The archive's name by the id of every run that came from one."""
+        return {record["id"]: name for record in self.records if (name := imported_from(record)) is not None}
+
+    def imports(self, experiment: Experiment) -> Imports:
+        """Which of the runs of an experiment, and of the one it is compared with, are imported."""
+        twin = original(experiment)
+        runs = {record["id"] for one in (experiment, twin) if one for record in self.runs(one).values()}
+        return Imports(len(runs), {run: name for run, name in self.imported.items() if run in runs})
 
     def runs(self, experiment: Experiment) -> dict[RunSpec, Record]:
         """The finished runs of an experiment."""
         if experiment.name not in self._runs:
-            self._runs[experiment.name] = find_records(experiment.runs, self.records)
+            tested = (record for record in self.records if accuracy(record) is not None)  # a study compares test nodes
+            self._runs[experiment.name] = find_records(experiment.runs, tested)
         return self._runs[experiment.name]
 
     def arrays(self, record: Record) -> dict[str, np.ndarray] | None:
@@ -166,8 +187,9 @@ accuracy = metric("accuracy")
 
 def learned_q(record: Record) -> float | None:
     """Mean q over layers and heads (and edges) of the model that was kept; ``None`` for a method without q."""
-    means = [layer["mean"][record["best_epoch"] - 1] for layer in record["trajectory"]["q"] if layer.get("mean")]
-    return fmean(fmean(heads) for heads in means) if means else None
+    layers = [layer["mean"][record["best_epoch"] - 1] for layer in record["trajectory"]["q"] if layer.get("mean")]
+    means = [fmean(known) for heads in layers if (known := [head for head in heads if head is not None])]
+    return fmean(means) if means else None
 
 
 def attention(name: str, layer: int | None = None) -> Value:

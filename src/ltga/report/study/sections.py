@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ltga.report.study import calibration, concentration, depth, draw, gate, measures, pruning, settings, statistics
 from ltga.report.study.accuracy import accuracy_table
 from ltga.report.study.analysed import lacking
 from ltga.report.study.draw import Drawing
 from ltga.report.study.runs import PAIRED, Study
-from ltga.report.study.tables import Table
+from ltga.report.study.tables import NONE_IMPORTED, Imports, Table
 from ltga.suite import Experiment
 
 MakeTable = Callable[[Study, Experiment], Table]
@@ -33,6 +33,7 @@ class Section:
     Attributes:
         done: how many of its runs are finished.
         remarks: what cannot be shown, and why.
+        imported: which of its runs came from an archive.
     """
 
     experiment: Experiment
@@ -40,6 +41,7 @@ class Section:
     drawings: tuple[Drawing, ...]
     done: int
     remarks: tuple[str, ...]
+    imported: Imports = NONE_IMPORTED
 
     @property
     def wanted(self) -> int:
@@ -98,11 +100,17 @@ def make_section(study: Study, experiment: Experiment) -> Section:
     """The tables and figures of an experiment, from the runs there are."""
     done = len(study.runs(experiment))
     parts = PARTS.get(experiment.name) or PARTS.get(experiment.name.removesuffix(PAIRED)) or _ACCURACY
-    tables = tuple(make(study, experiment) for make in parts.tables)
+    imports = study.imports(experiment)
+    tables = tuple(_with_imports(make(study, experiment), imports) for make in parts.tables)
     drawings = tuple(parts.figures(study, experiment)) if parts.figures else ()
     remarks = [said] if parts.analysis and (said := lacking(study, experiment, parts.analysis)) else []
     if not done:
         remarks.append("None of its runs is in the store.")
     elif parts.figures and not drawings and not remarks:
         remarks.append("Its figure is not drawn: runs, arrays or the graph it needs are not all here.")
-    return Section(experiment, tables, drawings, done, tuple(remarks))
+    return Section(experiment, tables, drawings, done, tuple(remarks), imports)
+
+
+def _with_imports(table: Table, imports: Imports) -> Table:
+    """The table with what is imported of its runs; of the experiment's where its cells do not name them."""
+    return replace(table, imported=imports.among(table.runs) if table.runs else imports)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -92,6 +92,36 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Imports:
+    """Which of a table's runs were not made here but taken from an archive.
+
+    Attributes:
+        used: how many runs the table rests on.
+        sources: the archive's name by the id of a run.
+
+    >>> Imports(3, {"a": "records.gz", "b": "records.gz"}).sentence
+    '2 of 3 runs imported from records.gz.'
+    """
+
+    used: int
+    sources: Mapping[str, str]
+
+    @property
+    def sentence(self) -> str:
+        """For a note; empty if nothing is imported."""
+        archives = ", ".join(dict.fromkeys(self.sources.values()))
+        return f"{len(self.sources)} of {self.used} runs imported from {archives}." if self.sources else ""
+
+    def among(self, runs: Iterable[str]) -> Imports:
+        """Of these runs only."""
+        runs = set(runs)
+        return Imports(len(runs), {run: name for run, name in self.sources.items() if run in runs})
+
+
+NONE_IMPORTED = Imports(0, {})
+
+
+@dataclass(frozen=True)
 class Table:
     """A titled table; ``name`` is its file's stem, ``reference`` says where the reference values come from."""
 
@@ -102,6 +132,7 @@ class Table:
     note: str = ""
     warnings: tuple[str, ...] = ()
     reference: str = "paper"
+    imported: Imports = NONE_IMPORTED
 
     @property
     def stand_ins(self) -> dict[str, str]:
@@ -113,7 +144,12 @@ class Table:
     @property
     def run_count(self) -> int:
         """Different runs behind the table."""
-        return len({run.id for row in self.rows for cell in row for run in cell.runs})
+        return len(self.runs)
+
+    @property
+    def runs(self) -> set[str]:
+        """Their ids."""
+        return {run.id for row in self.rows for cell in row for run in cell.runs}
 
 
 @dataclass(frozen=True)

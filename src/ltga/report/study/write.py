@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +23,14 @@ TITLE = "Learnable Tsallis graph attention: the study"
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the page and how much is in it."""
+    """What was written: the page, how much is in it, and which files of the store were left out, and why."""
 
     page: Path
     tables: int
     figures: int
     runs: int
+    imported: int
+    damaged: Mapping[str, str]
 
 
 def write_report(
@@ -57,12 +60,33 @@ def write_report(
     folder = Path(out)
     study = Study(store, root, analyses, watch)
     tables, figures = folder / "tables", folder / "figures"
-    try:
+    with _naming_the_file(folder):
         for part in (tables, figures):
             part.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"out: cannot write to {out} ({error.strerror}); give a folder that can be written") from None
     sections = [make_section(study, experiment) for experiment in experiments]
+    with _naming_the_file(folder):
+        svgs = _write_files(folder, title, sections, study)
+    used = {record["id"] for experiment in experiments for record in study.runs(experiment).values()}
+    imported = len(used & study.imported.keys())
+    count = sum(len(section.tables) for section in sections)
+    return Written(folder / "index.html", count, len(svgs), len(used), imported, study.damaged)
+
+
+@contextmanager
+def _naming_the_file(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        where = error.filename or folder
+        raise InputError(
+            f"out: cannot write {where} ({reason}); make room or give a folder that can be written"
+        ) from None
+
+
+def _write_files(folder: Path, title: str, sections: Sequence[Section], study: Study) -> dict[str, str]:
+    """Write everything and remove what is stale; returns the figures as SVG by name."""
+    tables, figures = folder / "tables", folder / "figures"
     svgs: dict[str, str] = {}
     written = set()
     for section in sections:
@@ -74,13 +98,11 @@ def write_report(
         for drawing in section.drawings:
             svgs[drawing.name] = save(drawing.figure, figures, drawing.name)
             written |= {figures / f"{drawing.name}.svg", figures / f"{drawing.name}.png"}
-    made = {experiment.name for experiment in experiments}
+    made = {section.experiment.name for section in sections}
     _remove_stale((*tables.iterdir(), *figures.iterdir()), made, written)
     _write(folder / "README.md", _markdown(title, sections))
-    page = folder / "index.html"
-    _write(page, render_page(title, sections, study.records, svgs))
-    used = {record["id"] for experiment in experiments for record in study.runs(experiment).values()}
-    return Written(page, sum(len(section.tables) for section in sections), len(svgs), len(used))
+    _write(folder / "index.html", render_page(title, sections, study.records, svgs))
+    return svgs
 
 
 def _remove_stale(files: Iterable[Path], made: set[str], written: set[Path]) -> None:
@@ -107,7 +129,8 @@ def _markdown(title: str, sections: Sequence[Section]) -> str:
         experiment = section.experiment
         lines += [f"## {escape_markdown(experiment.title)}", ""]
         about = f"Shows {experiment.shows}. In the paper: {experiment.label}."
-        lines += [f"{escape_markdown(about)} {section.done} of {section.wanted} runs.", ""]
+        imported = escape_markdown(f" {section.imported.sentence}".rstrip())
+        lines += [f"{escape_markdown(about)} {section.done} of {section.wanted} runs.{imported}", ""]
         lines += [f"{escape_markdown(remark)}\n" for remark in section.remarks]
         for drawing in section.drawings:
             lines += [f"![{escape_markdown(drawing.caption)}](figures/{drawing.name}.svg)", ""]

@@ -1,0 +1,261 @@
+"""What a record is: one typed value, and the check that everything read from a disk or an archive goes through.
+
+Records travel as plain dictionaries with the JSON of :class:`RunRecord`; fields that are not named here are allowed,
+so that a record of a later version with the same schema number can still be read.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from ltga.errors import InputError
+from ltga.train.protocol import Protocol
+
+DEEPEST = 32  # levels of lists and dictionaries; a record has seven
+FIRST_SETTINGS = {
+    "lr", "weight_decay", "kappa", "warmup", "prior", "delta", "dropout", "epochs", "patience", "hidden_channels",
+    "heads", "num_layers", "residual", "init", "backend",
+}  # fmt: skip
+"""Settings that every record has; those that come later will be missing in older ones."""
+LARGEST = 1 << 64  # of a whole number; a seed may be as large as torch takes it
+
+Number = float | None
+"""What is not finite is stored as ``None``."""
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Setting = bool | int | float | str | None
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False, protected_namespaces=())
+
+
+class Graph(_Part):
+    """Which graph a run was made on."""
+
+    name: str
+    fingerprint: str
+
+
+class Configuration(_Part):
+    """Everything that decides the outcome of a run; its hash is the run's id."""
+
+    dataset: Graph
+    split: int = Field(ge=0)
+    method: str = Field(min_length=1)
+    protocol: dict[str, Setting]
+    seed: int = Field(ge=0)
+    major_version: int = Field(ge=0)
+    minibatch: dict[str, Any] | None = None
+
+    @field_validator("protocol")
+    @classmethod
+    def _is_a_protocol(cls, given: dict[str, Setting]) -> dict[str, Setting]:
+        try:
+            understood = Protocol(**given).model_dump()
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        if missing := sorted(FIRST_SETTINGS - given.keys()):
+            raise ValueError(f"{missing[0]}: is missing")
+        for name, value in given.items():
+            if isinstance(value, str) != isinstance(understood[name], str) or value != understood[name]:
+                raise ValueError(f"{name}: expected a value like {understood[name]!r}, got {value!r}")
+        return given
+
+
+class Metrics(_Part):
+    """How well one part of the nodes is predicted."""
+
+    accuracy: float = Field(ge=0, le=1)
+    macro_f1: Number = None
+    nll: Number = None
+    brier: Number = None
+    ece: Number = None
+    roc_auc: Number = None
+
+
+class LayerAttention(_Part):
+    """Statistics of one layer's attention, a number per head."""
+
+    zero_fraction: list[Number]
+    entropy: list[Number]
+    top1: list[Number]
+    effective_neighbors: list[Number]
+
+
+class LayerIndex(_Part):
+    """q of one layer: per epoch a number per head."""
+
+    mean: list[Annotated[list[Number], Field(min_length=1)]]
+    std: list[list[Number]] | None = None
+
+
+class Trajectory(_Part):
+    """The epochs as columns."""
+
+    train_loss: list[Number]
+    val_loss: list[Number]
+    val_accuracy: list[Number]
+    index_gradient_norm: list[Number]
+    q: list[LayerIndex]
+
+
+class Timing(_Part):
+    """How long it took."""
+
+    train_seconds: float = Field(ge=0)
+    observe_seconds: float = Field(ge=0)
+    median_epoch_seconds: Number = None
+
+
+class Source(_Part):
+    """An archive that a record came from."""
+
+    name: str = Field(alias="from")
+    sha256: Digest
+
+
+class Imported(Source):
+    """The archive a record was taken from, and those it had been in before."""
+
+    earlier: list[Source] = []
+
+
+class Checksums(_Part):
+    """What the parts of a run hashed to when it was written; an archive has neither arrays nor weights."""
+
+    results: Digest
+    record: Digest
+    arrays: Digest | None = None
+    weights: Digest | None = None
+
+
+class RunRecord(_Part):
+    """The record of a run."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    id: Digest
+    config: Configuration
+    model: dict[str, int | None]
+    best_epoch: int = Field(ge=1)
+    epochs: int = Field(ge=1)
+    stopped: Literal["patience", "epochs", "interrupted"]
+    interrupted: bool
+    metrics: dict[Literal["train", "val", "test"], Metrics]
+    predicted_share: dict[str, list[Number]] | None = None
+    attention: list[LayerAttention] | None = None
+    trajectory: Trajectory
+    timing: Timing
+    environment: dict[str, Any]
+    analyses: dict[str, Any] | None = None
+    imported: Imported | None = None
+    checksums: Checksums | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> RunRecord:
+        if self.best_epoch > self.epochs:
+            raise ValueError(f"best_epoch: {self.best_epoch} comes after the last epoch, {self.epochs}")
+        if "val" not in self.metrics:
+            raise ValueError("metrics: the part 'val' is missing")
+        curves = self.trajectory
+        columns: dict[str, list[Any]] = {
+            "train_loss": curves.train_loss,
+            "val_loss": curves.val_loss,
+            "val_accuracy": curves.val_accuracy,
+            "index_gradient_norm": curves.index_gradient_norm,
+        }
+        for number, layer in enumerate(curves.q, start=1):
+            columns[f"mean q of layer {number}"] = layer.mean
+            if layer.std is not None:
+                columns[f"spread of q of layer {number}"] = layer.std
+                if [len(heads) for heads in layer.std] != [len(heads) for heads in layer.mean]:
+                    raise ValueError(f"trajectory: mean and spread of q of layer {number} differ in their heads")
+            if len({len(heads) for heads in layer.mean}) > 1:
+                raise ValueError(f"trajectory: the heads of layer {number} differ from epoch to epoch")
+        for name, column in columns.items():
+            if len(column) != self.epochs:
+                raise ValueError(f"trajectory: {name} has {len(column)} epochs of {self.epochs}")
+        if curves.q and self.attention is None:
+            raise ValueError("attention: is missing beside q")
+        return self
+
+
+def record_fault(value: Any) -> str | None:
+    """What keeps ``value`` from being a record; ``None`` if nothing does.
+
+    >>> record_fault({"schema": 1, "id": "x", "config": {}})
+    "id: string should match pattern '^[0-9a-f]{64}$', got 'x'"
+    """
+    return json_fault(value) or _fault(RunRecord, value)
+
+
+def configuration_fault(value: Any) -> str | None:
+    """What keeps ``value`` from being a configuration; ``None`` if nothing does.
+
+    >>> configuration_fault({"dataset": "cora"})
+    "dataset: input should be a valid dictionary or instance of Graph, got 'cora'"
+    """
+    return json_fault(value) or _fault(Configuration, value)
+
+
+def json_fault(value: Any) -> str | None:
+    """What keeps ``value`` from being strict JSON of a sane depth; ``None`` if nothing does.
+
+    >>> json_fault({"a": [1.5, float("nan")]}), json_fault({"a": [1, None, "b"]})
+    ('nan is not a finite number', None)
+    """
+    level, depth = [value], 0
+    while level:
+        if depth > DEEPEST:
+            return f"nested more than {DEEPEST} levels deep"
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, Mapping):
+                below += item.keys()
+                below += item.values()
+            elif isinstance(item, list | tuple):
+                below += item
+            elif isinstance(item, str):
+                if not _is_text(item):
+                    return f"{item!r} is not valid Unicode text"
+            elif isinstance(item, float):
+                if not math.isfinite(item):
+                    return f"{item} is not a finite number"
+            elif isinstance(item, int):
+                if abs(item) >= LARGEST:
+                    return f"a whole number of {item.bit_length()} bits is too large"
+            elif item is not None:
+                return f"{type(item).__name__} is not a type that JSON has"
+        level, depth = below, depth + 1
+    return None
+
+
+def _is_text(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _fault(kind: type[BaseModel], value: Any) -> str | None:
+    try:
+        kind.model_validate(value)
+    except ValidationError as error:
+        # A value that may be one of several types gives an error for each; the first names the place.
+        return _explain(error.errors(include_url=False)[0])
+    return None
+
+
+def _explain(error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    said = error["msg"].removeprefix("Value error, ")
+    said = said[0].lower() + said[1:]
+    if error["type"] == "missing":
+        return f"{place}: is missing"
+    if error["type"] == "value_error":
+        return f"{place}: {said}" if place else said
+    return f"{place}: {said}, got {reprlib.repr(error['input'])}" if place else said
