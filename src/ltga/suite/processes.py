@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing as mp
 import os
 import signal
-import threading
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -15,6 +17,7 @@ from typing import cast
 import torch
 
 from ltga.errors import InputError
+from ltga.suite import worker as worker_script
 from ltga.suite.engine import Finished, Job, Results, attempt, available_cores
 
 
@@ -28,6 +31,8 @@ class Processes:
     def __init__(self, jobs: int, threads: int | None = None, root: str | Path | None = None) -> None:
         if jobs < 1:
             raise InputError(f"jobs: got {jobs}; give at least 1")
+        if sys.platform == "win32":
+            raise InputError("engine: worker processes need Linux or macOS; use --jobs 1, or --engine ray")
         self._jobs = jobs
         self._threads = threads or max(available_cores() // jobs, 1)
         self._root = root
@@ -59,16 +64,18 @@ class _Worker:
     """The parent's end of a worker process."""
 
     def __init__(self, threads: int, root: str | Path | None) -> None:
-        context = mp.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, threads, root), daemon=True)
-        self._process.start()
+        self.connection, theirs = mp.Pipe()
+        settings = {"path": sys.path, "threads": threads, "root": None if root is None else str(root)}
+        script = Path(worker_script.__file__).resolve()
+        # -P: the script's folder is not for import, or its neighbours would hide modules of Python's.
+        command = [sys.executable, "-P", str(script), str(os.getpid()), str(theirs.fileno()), json.dumps(settings)]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
         theirs.close()  # so that the worker's death ends the connection
         self._job: Job
 
     @property
     def alive(self) -> bool:
-        return self._process.is_alive()
+        return self._process.poll() is None
 
     def start(self, job: Job) -> None:
         self._job = job
@@ -80,12 +87,11 @@ class _Worker:
             finished: Finished = self.connection.recv()
             return finished
         except (EOFError, OSError):
-            self._process.join()
-            return Finished(self._job, error=_last_words(self._process.exitcode), died=True)
+            return Finished(self._job, error=_last_words(self._process.wait()), died=True)
 
     def stop(self) -> None:
         self._process.kill()
-        self._process.join()
+        self._process.wait()
         self.connection.close()
 
 
@@ -96,10 +102,8 @@ def _last_words(exitcode: int | None) -> str:
     return f"the worker process ended with exit code {exitcode}"
 
 
-def _work(connection: Connection, threads: int, root: str | Path | None) -> None:
-    """What a worker process does, until the connection ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+def work(connection: Connection, threads: int, root: str | None) -> None:
+    """What a worker does once it is up, until the connection ends (see :mod:`ltga.suite.worker`)."""
     torch.set_num_threads(threads)
     while True:
         try:
@@ -107,10 +111,3 @@ def _work(connection: Connection, threads: int, root: str | Path | None) -> None
         except EOFError:
             return
         connection.send(attempt(job, root))
-
-
-def _die_with_parent() -> None:
-    parent = mp.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
