@@ -68,10 +68,12 @@ def _record(run: Path) -> Path:
 def _summary(console: Console, inside: Explanation) -> None:
     record, loops = inside.record, inside.self_loop
     config = record["config"]
-    score = record["metrics"].get("test", record["metrics"]["train"])[inside.dataset.metric]
+    part = next(part for part in ("test", "train", "val") if part in record["metrics"])
+    score = record["metrics"][part].get(inside.dataset.metric)
+    shown = "not defined" if score is None else f"{100 * score:.1f} %"
     console.print(
         f"[bold]{escape(find_method(config['method']).label)}[/bold] on {escape(inside.dataset.name)}, seed "
-        f"{config['seed']}: {inside.dataset.metric} {100 * score:.1f} %",
+        f"{config['seed']}: {inside.dataset.metric} {shown}",
         highlight=False,
     )
     letter = "alpha" if inside.normalizer == "entmax" else "q"

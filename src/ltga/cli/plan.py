@@ -16,6 +16,7 @@ from ltga.nn.methods import find_method
 from ltga.train.protocol import Protocol
 
 DEMO = "digits-noise"
+LONGEST_FILE, DEEPEST = 1 << 20, 8  # bytes of settings, and levels of tables and lists
 METHODS = ("gatv2", "ltga-head", "ltga-edge")
 SEEDS = 3
 # All methods of a seed share weights and dropout, so that differences are the methods' own.
@@ -101,11 +102,17 @@ def read_config(path: Path) -> dict[str, Any]:
     """The settings in a TOML file; ``method`` comes back as a list."""
     try:
         with path.open("rb") as stream:
-            table = tomllib.load(stream)
+            content = stream.read(LONGEST_FILE + 1)
+        if len(content) > LONGEST_FILE:
+            raise InputError(f"--config: {path} has more than {LONGEST_FILE >> 10} KiB; give a file of settings")
+        table = tomllib.loads(content.decode())
     except OSError as error:
         raise InputError(f"--config: {path} cannot be read ({error.strerror})") from None
-    except ValueError as error:  # bad TOML, or not even text
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"--config: {path} is not valid TOML ({error})") from None
+    except RecursionError:
+        raise _too_deep(path) from None
+    _check_depth(table, path)  # before any of it is quoted in a message
     for key, value in table.items():
         if key not in FILE_KEYS:
             raise InputError(f"{path}: {key}: no such key; {_hint(key)}")
@@ -117,6 +124,21 @@ def read_config(path: Path) -> dict[str, Any]:
     if isinstance(table.get("method"), str):
         table["method"] = table["method"].split(",")
     return table
+
+
+def _check_depth(table: dict[str, Any], path: Path) -> None:
+    level: list[Any] = [table]
+    for _ in range(DEEPEST):
+        tables = [item for item in level if isinstance(item, dict)]
+        level = [value for item in tables for value in item.values()] + [
+            value for item in level if isinstance(item, list) for value in item
+        ]
+    if level:
+        raise _too_deep(path)
+
+
+def _too_deep(path: Path) -> InputError:
+    return InputError(f"--config: {path} is nested too deeply; settings stand at most one table deep")
 
 
 def check_plan(plan: Plan, graph: Dataset) -> None:

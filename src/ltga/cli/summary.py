@@ -58,7 +58,7 @@ class Finished:
     def zero_fraction(self) -> float | None:
         """Share of exactly zero attention weights, over layers and heads; ``None`` without attention."""
         layers = self.record.get("attention")
-        return None if layers is None else statistics.fmean(v for layer in layers for v in layer["zero_fraction"])
+        return _mean(v for layer in layers or () for v in layer["zero_fraction"])
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ def finished(run: Run, path: Path, graph: Dataset, reused: bool) -> Finished:
     epoch = run.record["best_epoch"] - 1
     q_softmax = isinstance(run.model, LTGA) and run.model.convs[0].normalizer == "q_softmax"
     q = [value for layer in run.record["trajectory"]["q"] for value in layer["mean"][epoch]] if q_softmax else []
+    q = [value for value in q if value is not None]
     return Finished(run.record, path, q, _ignored(run, graph), reused)
 
 

@@ -21,7 +21,9 @@ from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, fit, load_run
 from ltga.train.fit import run_configuration
-from ltga.train.record import run_id
+from ltga.train.record import clean_text, run_id
+
+LONGEST_NAME = 100  # of a graph in the name of its page; a file name has 255 bytes
 
 
 def train_and_compare(
@@ -40,6 +42,7 @@ def train_and_compare(
     Runs that ``store`` already holds are taken from there unless ``fresh``.
     """
     graph = load_dataset(plan.dataset, data, convention=convention)
+    graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
     check_plan(plan, graph)
     check_folder(store, "--out")
     check_output(page, "--page")
@@ -112,11 +115,12 @@ def _page(graph: Dataset, groups: list[Group], store: Path, path: Path | None, m
         return None
     chosen = (learned or looks)[-1]
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", graph.name).strip("-.") or "graph"
+    plain = plain[:LONGEST_NAME]
     try:
         return _write_page(chosen.runs[0].path, graph, path or store / f"{plain}-{chosen.method.name}.html")
-    except InputError as error:  # for example too large for a page; the results do not depend on it
+    except (InputError, UnicodeError) as error:  # for example too large for a page; the results do not depend on it
         if path is not None:
-            raise
+            raise InputError(f"--page: {error}") if isinstance(error, UnicodeError) else error from None
         messages.print(f"no page: {error}", markup=False, highlight=False)
         return None
 
