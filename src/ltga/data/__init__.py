@@ -1,5 +1,9 @@
 """Graphs to learn on: the benchmarks, synthetic graphs, the embedded demo graph, and your own."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ltga.data.catalogue import CATALOGUE, Facts
 from ltga.data.dataset import Dataset
 from ltga.data.digits_noise import digits_noise
@@ -11,12 +15,16 @@ from ltga.data.store import data_folders
 from ltga.data.syntax import syntax_graph
 from ltga.data.synthetic import csbm
 
+if TYPE_CHECKING:
+    from ltga.data.on_features import OnFeatures
+
 __all__ = [
     "CATALOGUE",
     "Dataset",
     "Facts",
     "NeighborSampler",
     "Nodes",
+    "OnFeatures",
     "Sample",
     "csbm",
     "data_folders",
@@ -28,3 +36,12 @@ __all__ = [
     "save_data",
     "syntax_graph",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`OnFeatures` when it is first used: it needs scikit-learn, whose import takes a second."""
+    if name == "OnFeatures":
+        from ltga.data.on_features import OnFeatures
+
+        return OnFeatures
+    raise AttributeError(f"module 'ltga.data' has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,25 @@ class Nodes:
             self._memo["sha256"] = digest.hexdigest()
         return self._memo["sha256"]
 
+    def with_features(self, features: Any) -> Nodes:
+        """The same choice of nodes in the same graph, with other features `[N, F']` for all of its N nodes."""
+        x = _numbers(features, "features")
+        if x.dim() != 2 or len(x) != self.data.x.size(0):
+            raise InputError(f"features: expected a row for each of {self.data.x.size(0)} nodes, got {list(x.shape)}")
+        other = Nodes(x, self.data.edge_index, self.data.get("edge_attr"))
+        other.index = self.index
+        return other
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        # Refused, because what comes out of a step that works on arrays has no edges any more.
+        raise InputError(
+            "X: an array of Nodes has no edges; in a pipeline write OnFeatures(StandardScaler()) (from ltga.data) "
+            "instead of StandardScaler(), elsewhere take the features nodes.data.x[nodes.index]"
+        )
+
+    def __iter__(self) -> Iterator[Nodes]:
+        return (self[row] for row in range(len(self)))
+
     def __len__(self) -> int:
         return len(self.index)
 
@@ -93,10 +113,21 @@ def _numbers(values: Any, name: str) -> Tensor:
     if _is_sparse(values):
         values = values.toarray()
     if isinstance(values, Tensor):
-        values = values.detach().cpu().numpy()
+        values = values.detach().to_dense() if values.layout != torch.strided else values.detach()
+        values = (values if values.is_complex() else values.to(torch.float32)).numpy(force=True)
+    if isinstance(values, np.ma.MaskedArray):
+        if np.ma.getmaskarray(values).any():
+            raise InputError(f"{name}: has masked values; fill them, for example with {name}.filled(0)")
+        values = np.ma.getdata(values)
     try:
-        return torch.from_numpy(np.array(values, dtype=np.float32, order="C"))
-    except (TypeError, ValueError) as error:
+        given = np.asarray(values)
+        if given.dtype.kind not in "biufOU":  # numpy would drop imaginary parts and count days
+            raise InputError(f"{name}: expected numbers, got {given.dtype}")
+        with np.errstate(over="ignore"):  # too large for float32 becomes inf, which is refused
+            return torch.from_numpy(np.array(given, dtype=np.float32, order="C"))
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{name}: expected numbers, got something else ({error})") from None
 
 
@@ -112,7 +143,10 @@ def _edges(given: Any, num_nodes: int) -> Tensor:
         kept = matrix.data != 0
         return torch.from_numpy(np.stack([matrix.row[kept], matrix.col[kept]]).astype(np.int64))
     if isinstance(given, Tensor):
-        given = given.detach().cpu().numpy()
+        if given.layout != torch.strided or given.is_floating_point() or given.is_complex():
+            kind = given.dtype if given.layout == torch.strided else given.layout
+            raise InputError(f"edge_index: expected whole numbers of shape [2, E], got a tensor of {kind}")
+        given = given.numpy(force=True)
     try:
         edges = np.asarray(given)
     except ValueError as error:
@@ -122,4 +156,6 @@ def _edges(given: Any, num_nodes: int) -> Tensor:
         raise InputError(f"edge_index: expected shape [2, E], got {list(edges.shape)}{hint}")
     if edges.size and edges.dtype.kind not in "iu":
         raise InputError(f"edge_index: expected whole numbers, got {edges.dtype}")
+    if edges.size and int(edges.max()) >= num_nodes:  # before a number beyond int64 turns into another
+        raise InputError(f"edge_index: holds node {int(edges.max())}, but nodes are numbered 0 to {num_nodes - 1}")
     return torch.from_numpy(edges.astype(np.int64))

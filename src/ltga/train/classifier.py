@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
@@ -17,7 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from ltga.data import Dataset, Nodes
-from ltga.errors import InputError
+from ltga.data.labels import known_labels
+from ltga.errors import InputError, RecordError
 from ltga.train.classifier_file import read_classifier, write_classifier
 from ltga.train.fit import fit
 from ltga.train.loop import Callback
@@ -36,10 +36,12 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
     Two ways to hand over a graph, the same in all methods:
 
     - features and edges: ``fit(X, y, edge_index)``, ``predict(X, edge_index)``. Nodes whose label is -1,
-      ``None`` or NaN are unlabelled: seen, but not learned from.
+      ``None``, NaN, ``pandas.NA`` or masked are unlabelled: seen, but not learned from.
     - :class:`~ltga.Nodes`, features with the edges attached: ``fit(nodes[train], y[train])``,
       ``predict(nodes[test])``. The whole graph is seen, the chosen nodes are learned from or predicted.
       That is what ``cross_val_score(LTGAClassifier(), nodes, y, cv=5)``, ``GridSearchCV`` and their kin do.
+      In a pipeline other steps work on the features through :class:`~ltga.data.OnFeatures`:
+      ``make_pipeline(OnFeatures(StandardScaler()), LTGAClassifier())``.
 
     Predicting on a graph other than the one fitted works if it has the same features (not for ``linkx``).
 
@@ -128,7 +130,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
 
         Args:
             X: features ``[N, F]`` (array, data frame, scipy sparse) together with ``edge_index``, or ``Nodes``.
-            y: a label per row of ``X``: numbers or text; -1, ``None`` or NaN where it is not known.
+            y: a label per row of ``X``: numbers or text; -1, ``None``, NaN, ``pandas.NA`` or masked where not known.
             edge_index, edge_attr: as in :class:`~ltga.Nodes`.
             val_mask: boolean, per row of ``X``: the nodes that choose the best epoch instead of teaching.
             callbacks: called with :class:`~ltga.train.EpochInfo` after every epoch.
@@ -190,7 +192,11 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         labels, labelled = _known_labels(y, len(predicted))
         if not labelled.any():
             raise InputError("y: no row has a label; there is nothing to score")
-        weights = None if sample_weight is None else np.asarray(sample_weight)[labelled]
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        if weights is not None:
+            if weights.shape != labelled.shape:
+                raise InputError(f"sample_weight: expected {len(labelled)} numbers, got shape {list(weights.shape)}")
+            weights = weights[labelled]
         return float(accuracy_score(labels[labelled], predicted[labelled], sample_weight=weights))
 
     @property
@@ -210,7 +216,10 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
     def load(cls, path: str | Path) -> LTGAClassifier:
         """The classifier that :meth:`save` stored."""
         stored = read_classifier(path)
-        classifier = cls(**stored.params)
+        try:
+            classifier = cls(**stored.params)
+        except TypeError as error:
+            raise RecordError(f"{path}: was stored by another version ({error}); fit it again") from None
         classifier.run_, classifier.classes_ = stored.run, stored.classes
         classifier.n_features_in_ = stored.run.record["model"]["in_channels"]
         classifier._fitted_graph = stored.graph
@@ -238,8 +247,8 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"validation_fraction: must lie between 0 and 1, got {share!r}")
         rng = np.random.default_rng(seed)
         chosen = np.zeros(len(codes), dtype=bool)
-        for code in np.unique(codes):
-            members = rng.permutation(np.flatnonzero(codes == code))
+        for nodes in np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1]):
+            members = rng.permutation(nodes)
             chosen[members[: min(max(round(share * len(members)), 1), len(members) - 1)]] = True
         if not chosen.any():
             raise InputError(f"y: {len(codes)} labelled nodes leave none to validate with; label more, or set val_mask")
@@ -249,7 +258,10 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
 def _as_nodes(X: Any, edge_index: Any, edge_attr: Any) -> Nodes:
     if not isinstance(X, Nodes):
         if edge_index is None:
-            raise InputError("edge_index: is missing; give the edges, or features and edges together as Nodes")
+            raise InputError(
+                "edge_index: is missing; give the edges, or features and edges together as Nodes (which in a pipeline "
+                "keep them through ltga.data.OnFeatures(...) alone)"
+            )
         return Nodes(X, edge_index, edge_attr)
     if edge_index is not None or edge_attr is not None:
         raise InputError("edge_index: X is Nodes and has its own edges; leave edge_index and edge_attr out")
@@ -257,19 +269,12 @@ def _as_nodes(X: Any, edge_index: Any, edge_attr: Any) -> Nodes:
 
 
 def _known_labels(y: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels ``[n]`` and which of them are known."""
-    labels = np.asarray(y)
-    if labels.shape != (count,):
-        raise InputError(f"y: expected one label for each of {count} rows, got shape {list(labels.shape)}")
-    known = ~(pd.isna(labels) | (labels == -1))
-    if labels.dtype == object:  # a column with gaps; the labels themselves are all text or all numbers
-        kinds = {type(label).__name__ for label in labels[known]}
-        if len(kinds) > 1:
-            raise InputError(f"y: labels are a mixture of {', '.join(sorted(kinds))}; use one kind")
+    """Labels ``[n]`` that are fit for classification, and which of them are known."""
+    labels, known = known_labels(y, count)
     if known.any():
         try:
             check_classification_targets(labels[known])
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise InputError(f"y: {str(error).splitlines()[0]}") from None
     return labels, known
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from ltga.data.bounds import in_a_line
 from ltga.errors import InputError, RecordError
-from ltga.train.fit import Run, rebuild_model
+from ltga.train.fit import Run, make_model, rebuild_model
+from ltga.train.protocol import Protocol
 from ltga.train.storage import write_atomic
 
 _FORMAT = {"format": "ltga-classifier", "version": "1"}
@@ -70,19 +72,57 @@ def read_classifier(path: str | Path) -> StoredClassifier:
             tensors: dict[str, Tensor] = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise RecordError(f"{path}: no such file; check the path") from None
-    except (SafetensorError, OSError) as error:
-        raise RecordError(f"{path}: damaged or not a safetensors file ({error})") from None
+    # A tensor of a kind that torch does not have can raise nearly anything.
+    except Exception as error:
+        raise RecordError(f"{path}: damaged or not a safetensors file ({in_a_line(error)})") from None
     if any(metadata.get(key) != value for key, value in _FORMAT.items()):
         raise RecordError(f"{path}: not a classifier written by LTGAClassifier.save")
+    weights = {key.removeprefix(_WEIGHT): value for key, value in tensors.items() if key.startswith(_WEIGHT)}
+    stored = {key.removeprefix(_ARRAY): value for key, value in tensors.items() if key.startswith(_ARRAY)}
+    # What is written there may be missing, of another type, or nested without end.
     try:
         described = json.loads(metadata["classifier"])
-        params = described["params"]
-        if isinstance(params["fanout"], list):
-            params["fanout"] = tuple(params["fanout"])
-        classes = np.array(described["classes"], dtype=np.dtype(described["classes_dtype"]))
-        graph, record = described["graph"], described["record"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordError(f"{path}: its description is damaged ({error})") from None
-    weights = {key.removeprefix(_WEIGHT): value for key, value in tensors.items() if key.startswith(_WEIGHT)}
-    arrays = {key.removeprefix(_ARRAY): value.numpy() for key, value in tensors.items() if key.startswith(_ARRAY)}
+        params, record = _params(described["params"]), described["record"]
+        classes = _classes(described["classes"], described["classes_dtype"])
+        graph = str(described["graph"])
+        arrays = {name: value.numpy() for name, value in stored.items()}
+        _check_model(record, weights, classes)
+        _check_predictions(arrays["log_probs"], record, classes)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, RuntimeError) as error:
+        raise RecordError(f"{path}: its description is damaged ({in_a_line(error)})") from None
     return StoredClassifier(params, classes, graph, Run(record, rebuild_model(record, weights, path), arrays))
+
+
+def _params(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+
+
+def _classes(labels: list[Any], dtype: str) -> np.ndarray:
+    """The labels as they were; the width of text follows from the text, not from what the file says."""
+    kind = np.dtype(dtype)
+    if kind.kind not in "biufUO" or any(not isinstance(label, str | int | float) for label in labels):
+        raise ValueError(f"labels of {kind}")
+    classes = np.array(labels, dtype=str if kind.kind == "U" else kind)
+    if classes.ndim != 1 or len(set(classes.tolist())) != len(labels):
+        raise ValueError("labels that repeat")
+    return classes
+
+
+def _check_model(record: Any, weights: dict[str, Tensor], classes: np.ndarray) -> None:
+    """Compare the sizes that a record states with the weights, before a network of such sizes is made."""
+    protocol, shape = Protocol(**record["config"]["protocol"]), record["model"]
+    if shape["num_classes"] != len(classes):
+        raise ValueError(f"{len(classes)} labels for a network of {shape['num_classes']} classes")
+    if protocol.num_layers > len(weights):
+        raise ValueError(f"{protocol.num_layers} layers, but {len(weights)} tensors of weights")
+    with torch.device("meta"), torch.random.fork_rng(devices=[]):  # where tensors have shapes but no content
+        expected = make_model(record["config"]["method"], protocol, shape).state_dict()
+    for name in sorted(expected.keys() | weights.keys()):
+        told, found = (tuple(part[name].shape) if name in part else None for part in (expected, weights))
+        if told != found:
+            raise ValueError(f"weights {name} of shape {found} instead of {told}")
+
+
+def _check_predictions(log_probs: np.ndarray, record: Any, classes: np.ndarray) -> None:
+    if log_probs.shape != (record["model"]["num_nodes"], len(classes)):
+        raise ValueError(f"predictions of shape {log_probs.shape}")
