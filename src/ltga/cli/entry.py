@@ -24,9 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ``--debug`` anywhere on the command line shows the traceback instead of the line.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
+    for stream in (sys.stdout, sys.stderr):
         # A path need not be text, nor a terminal know every sign: that must not end hours of work with a traceback.
-        sys.stdout.reconfigure(errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(_run([word for word in given if word != "--debug"], debug="--debug" in given))
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ltga.errors import RecordError
@@ -131,9 +131,9 @@ def read_arrays(path: str | Path, checksums: Mapping[str, str] | None = None) ->
     """The arrays beside the record at ``path``; its checksums are looked up unless given."""
     checksums = read_stored(path).checksums if checksums is None else checksums
     beside = Path(path).with_suffix(".npz")
-    _check_file(beside, checksums.get("arrays"))
+    content = _checked_file(beside, checksums.get("arrays"))
     try:
-        with np.load(beside, allow_pickle=False) as stored:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except Exception as error:  # zip, zlib and numpy each have their own words for damage
         _damaged(beside, error)
@@ -143,9 +143,9 @@ def read_weights(path: str | Path, checksums: Mapping[str, str] | None = None) -
     """The model's parameters beside the record at ``path``; its checksums are looked up unless given."""
     checksums = read_stored(path).checksums if checksums is None else checksums
     beside = Path(path).with_suffix(".safetensors")
-    _check_file(beside, checksums.get("weights"))
+    content = _checked_file(beside, checksums.get("weights"))
     try:
-        weights: dict[str, Tensor] = load_file(beside)
+        weights: dict[str, Tensor] = load(content)  # of the content: safetensors takes no path that is not text
     except Exception as error:  # as above
         _damaged(beside, error)
     return weights
@@ -189,17 +189,15 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number that JSON has")
 
 
-def _check_file(path: Path, expected: str | None) -> None:
-    """Raise unless the file hashes to what its record says, if it says anything."""
-    if expected is None:
-        return
+def _checked_file(path: Path, expected: str | None) -> bytes:
+    """What a file holds; an error unless that hashes to what its record says, if it says anything."""
     try:
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        content = path.read_bytes()
     except OSError as error:
         _damaged(path, error)
-    if found != expected:
+    if expected is not None and hashlib.sha256(content).hexdigest() != expected:
         raise RecordError(f"{path}: has changed since it was written (checksum differs); run it again")
+    return content
 
 
 def _damaged(path: Path, error: Exception) -> NoReturn:
