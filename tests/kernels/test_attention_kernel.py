@@ -169,7 +169,7 @@ def test_after_fork(threads):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("lock", ["buffers", "neighbourhoods", "projection", "threads"])
+@pytest.mark.parametrize("lock", ["buffers", "neighbourhoods", "projection", "threads"])  # the middle two in a memo
 def test_after_a_fork_while_another_thread_holds_a_lock(lock):
     """A lock that was taken when the process forked is never released in the child."""
     import importlib
@@ -182,7 +182,7 @@ def test_after_a_fork_while_another_thread_holds_a_lock(lock):
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with module._lock:
+        with getattr(module, "_known", module)._lock:
             held.set()
             done.wait(30)
 
@@ -225,7 +225,7 @@ def test_opcheck_backward_shapes(average, normalizer):
     leaf = operands(nb, heads=2, channels=3)
     out, weights, logits, raw = call(leaf, nb, normalizer=normalizer, average=average)
     saved = [leaf[n] for n in ("x", "target", "att", "edge_attr", "edge_weight", "scale", "q", "keep")]
-    for needs in [(True,) * 4, (False,) * 4, (True, False, True, False), (False, True, False, True)]:
+    for needs in [(True,) * 5, (False,) * 5, (True, False, True, False, True), (False, True, False, True, False)]:
         arguments = (
             torch.ones_like(out), None, *saved, *nb.structure, raw, logits, weights,
             SCORINGS["gatv2"], NORMALIZERS[normalizer], 0.2, 0.5, *needs,

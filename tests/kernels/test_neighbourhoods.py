@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ltga import LTGAError
 from ltga.kernels import Neighbourhoods, neighbourhoods
 from ltga.kernels import neighbourhoods as module_function
-from ltga.kernels.neighbourhoods import _cache, with_self_loops
+from ltga.kernels.neighbourhoods import _known, with_self_loops
 from ltga.nn import LTGAConv
 
 
@@ -118,27 +118,27 @@ def test_a_change_out_of_range_is_noticed():
 
 def test_an_entry_dies_with_its_tensor():
     gc.collect()
-    before = len(_cache)
+    before = len(_known)
     edge_index = torch.tensor([[0, 1], [1, 2]])
     held = weakref.ref(neighbourhoods(edge_index, 3, 3, True))
     neighbourhoods(edge_index, 3, 3, False)
-    assert len(_cache) == before + 2
+    assert len(_known) == before + 2
     del edge_index
     gc.collect()
-    assert len(_cache) == before
+    assert len(_known) == before
     assert held() is None
 
 
 def test_many_short_lived_graphs_do_not_pile_up():
     """Mini-batches: ids are reused, entries must not be."""
     gc.collect()
-    before = len(_cache)
+    before = len(_known)
     generator = torch.Generator().manual_seed(0)
     for _ in range(300):
         edge_index = torch.randint(0, 9, (2, 12), generator=generator)
         assert torch.equal(neighbourhoods(edge_index, 9, 9, False).edge_index, edge_index)
     del edge_index
-    assert len(_cache) == before
+    assert len(_known) == before
 
 
 def test_inference_mode():

@@ -7,8 +7,8 @@ import torch
 from torch.nn import functional as F
 
 from ltga import LTGAError
-from ltga.kernels import DistinctRows, SparseFeatures, compact_form, project, project_both, sparse_form, used_again
-from ltga.kernels.projection import SPARSE_BELOW, _cache
+from ltga.kernels import DistinctRows, SparseFeatures, compact_form, project, project_both, sparse_form
+from ltga.kernels.projection import SPARSE_BELOW, _known
 from ltga.nn import LTGAConv
 
 
@@ -118,7 +118,7 @@ def test_awkward_layouts_that_fool_a_sample():
 
 def test_remembered_per_tensor_and_version():
     gc.collect()
-    before = len(_cache)
+    before = len(_known)
     x = bag_of_words(0.01)
     first = compact_form(x)
     assert compact_form(x) is first
@@ -126,10 +126,10 @@ def test_remembered_per_tensor_and_version():
     second = compact_form(x)
     assert second is not first
     assert float(second.to_dense()[0, 0]) == 5.0
-    assert len(_cache) == before + 1
+    assert len(_known) == before + 1
     del x
     gc.collect()
-    assert len(_cache) == before
+    assert len(_known) == before
 
 
 @pytest.mark.parametrize("residual", [True, False])
@@ -207,13 +207,14 @@ def test_a_form_made_in_inference_mode_serves_training_afterwards():
 
 def test_features_count_as_constant_when_they_come_again() -> None:
     x = bag_of_words(0.01)
-    assert not used_again(x) and used_again(x)
+    assert compact_form(x, search=False) is None and compact_form(x, search=False) is not None
     x[0, 0] = 3.0  # changed in place: another tensor, as it were
-    assert not used_again(x) and used_again(x)
+    assert compact_form(x, search=False) is None and compact_form(x, search=False) is not None
     known = bag_of_words(0.02)
     compact_form(known)
-    assert used_again(known)
-    assert not used_again(torch.randn(600, 200, requires_grad=True))
+    assert compact_form(known, search=False) is not None
+    wanting = bag_of_words(0.02).requires_grad_()
+    assert compact_form(wanting, search=False) is None and compact_form(wanting, search=False) is None
 
 
 def test_the_first_of_repeated_rows() -> None:

@@ -434,6 +434,7 @@ def test_attend_follows_the_callers_order(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_attend_sees_no_dropout_and_leaves_no_trace(backend):
     conv = build(backend, dropout=0.9, index="edge")
+    conv.index.keep_q = True
     x = draw(NODES, FEATURES)
     state = torch.get_rng_state()
     first, second = conv.attend(x, EDGE_INDEX), conv.attend(x, EDGE_INDEX)

@@ -176,8 +176,11 @@ def test_shannon_penalty():
 
 def test_shannon_penalty_of_the_gate():
     index = shaken(EdgeIndex(4, 3))
-    with pytest.raises(LTGAError, match="shannon_penalty"):
+    source = torch.randn(5, 3, 4)
+    index(source, source, EDGE_INDEX)  # nobody said that a penalty would be asked for
+    with pytest.raises(LTGAError, match=r"shannon_penalty: .*keep_q"):
         index.shannon_penalty()
+    index.keep_q = True
     source = torch.randn(5, 3, 4)
     q = index(source, source, EDGE_INDEX)
     penalty = index.shannon_penalty()
@@ -189,6 +192,7 @@ def test_shannon_penalty_of_the_gate():
 def test_shannon_penalty_of_a_shared_gate_covers_every_layer():
     """A gate shared by two layers has q on the edges of both; the mean is over all of them."""
     shared = shaken(EdgeIndex(4, 2))
+    shared.keep_q = True
     first, second = LTGAConv(6, 4, heads=2, index=shared), LTGAConv(8, 4, heads=2, index=shared)
     x = torch.randn(5, 6)
     hidden = first(x, EDGE_INDEX)

@@ -64,6 +64,8 @@ def test_build_model_explains_itself() -> None:
 @pytest.mark.parametrize("index", ["global", "layer", "head", "edge", 1.5])
 def test_any_depth_and_index(depth: int, index: str | float) -> None:
     model = small_network(num_layers=depth, index=index, residual=True)
+    for conv in model.convs:
+        conv.index.keep_q = True
     x = torch.randn(5, 6)
     assert model(x, EDGES).shape == (5, 3)
     assert model.hidden(x, EDGES).shape == (5, 6 if depth == 1 else 8)

@@ -95,13 +95,13 @@ def test_no_layer_ever_sees_the_whole_graph(quick: dict, monkeypatch: pytest.Mon
     seen: list[int] = []
     from ltga.nn.conv import LTGAConv
 
-    original = LTGAConv._prepare
+    original = LTGAConv._inputs
 
     def watch(self: LTGAConv, x: Any, *rest: Any) -> Any:
         seen.append(len(x[0] if isinstance(x, tuple) else x))
         return original(self, x, *rest)
 
-    monkeypatch.setattr(LTGAConv, "_prepare", watch)
+    monkeypatch.setattr(LTGAConv, "_inputs", watch)
     minibatch = MiniBatch(batch_size=32, fanout=(3, 2), block=100)
     run = fit(dataset, "ltga-edge", protocol=Protocol(epochs=2, **quick), minibatch=minibatch)
     run.predict(dataset, batch_size=100)

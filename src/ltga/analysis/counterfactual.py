@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ltga.analysis.inputs import indexed_model, task_of
 from ltga.data import Dataset
 from ltga.errors import InputError
-from ltga.nn.index import EntropicIndex, FrozenIndex, Modifiers, Shortcuts
+from ltga.nn.index import EntropicIndex, FrozenIndex, Modifiers
 from ltga.nn.network import LTGA
 from ltga.train.fit import Run
 from ltga.train.loop import Task
@@ -29,10 +29,9 @@ class AtLeastSoftmax(EntropicIndex):
     def __init__(self, inner: EntropicIndex) -> None:
         super().__init__()
         self.inner = inner
-        self.csr_order = inner.csr_order
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
-        q: Tensor = self.inner(source, target, edge_index, shortcuts)
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
+        q: Tensor = self.inner(source, target, edge_index)
         return q.clamp(min=1.0)
 
 
@@ -44,10 +43,8 @@ class Without(nn.Module):
         self.shift = torch.where(pruned, _NEVER, 0.0)
         self.inner = inner
 
-    def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None
-    ) -> Modifiers:
-        scale, shift = (None, None) if self.inner is None else self.inner(source, target, edge_index, shortcuts)
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Modifiers:
+        scale, shift = (None, None) if self.inner is None else self.inner(source, target, edge_index)
         own = self.shift.to(source.dtype)
         return scale, own if shift is None else shift + own
 

@@ -65,11 +65,11 @@ def versions(root: Path | None) -> Iterator[Check]:
 
 def kernels(root: Path | None) -> Iterator[Check]:
     from ltga.cli.kernels import compiled_kernels, kernel_folder
-    from ltga.nn.conv import HAS_NUMBA
+    from ltga.kernels.dispatch import has_compiled_kernels
 
-    if not HAS_NUMBA:
+    if not has_compiled_kernels():
         yield Check(
-            "kernels", "broken", "numba cannot be imported; training falls back to plain torch, many times slower"
+            "kernels", "broken", "numba cannot be imported, or NUMBA_DISABLE_JIT is set; training falls back to plain torch, many times slower"
         )
         return
     count, folder = compiled_kernels(), kernel_folder()

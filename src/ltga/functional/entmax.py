@@ -7,6 +7,7 @@ heavy-tailed, and alpha may differ between the elements of a row.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,14 +24,15 @@ MAX_ITERATIONS = 40
 def entmax(z: Tensor, alpha: Index, dim: int = -1) -> Tensor:
     r"""alpha-entmax: :math:`\arg\max_{p\in\Delta}\ p^\top z + S_\alpha(p)/\alpha` along ``dim``.
 
-    Softmax at alpha = 1, sparsemax at alpha = 2, heavy-tailed for alpha in (0, 1). Differentiable in
+    Softmax at alpha = 1, sparsemax at alpha = 2, heavy-tailed below 1. The problem is concave for every
+    alpha: at 0, where a learned index may saturate, its entropy is the sum of logarithms. Differentiable in
     ``z`` and ``alpha`` by the exact formulas (the Jacobian in z is
     :math:`\mathrm{diag}(s) - ss^\top/\sum s`, :math:`s_i = p_i^{2-\alpha}`). alpha = 1.5 and 2 are
     solved exactly by sorting, other values by a safeguarded Newton iteration.
 
     Args:
         z: scores, any shape.
-        alpha: a positive number, or a tensor broadcastable to ``z``.
+        alpha: a number, or a tensor broadcastable to ``z``.
 
     >>> entmax(torch.tensor([1.0, 0.5]), 2.0)
     tensor([0.7500, 0.2500])
@@ -93,42 +95,98 @@ def bridge_scale(z: Tensor, alpha: Index, dim: int = -1) -> Tensor:
 
 def _entmax(z: Tensor, alpha: Index, rows: DenseRows | RaggedRows) -> Tensor:
     d = index_minus_one(alpha, z, "alpha")
-    if not torch.compiler.is_compiling() and bool((d <= -1).any()):
-        raise InputError(f"alpha: must be positive, got {float(d.min()) + 1:g}")
     check_broadcast(d, z, "alpha")
-    return _Entmax.apply(z, d, rows)
+    return (_Entmax if torch.compiler.is_compiling() else _TransformableEntmax).apply(z, d, rows)[0]
 
 
 class _Entmax(torch.autograd.Function):
-    """Forward by root finding, backward by the implicit function theorem; only p is kept."""
+    """(p, p in float64): forward by root finding, derivatives by the implicit function theorem."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, d: Tensor, rows: DenseRows | RaggedRows) -> Tensor:
+    def forward(z: Tensor, d: Tensor, rows: DenseRows | RaggedRows) -> tuple[Tensor, Tensor]:
         if isinstance(rows, DenseRows):
             p = _dense_entmax(z.double(), d.double(), rows.dim)
         else:
             p = _ragged_entmax(z.double(), d.double(), rows.index, rows.count)
-        ctx.save_for_backward(p, d)
-        ctx.rows = rows
-        return p.to(z.dtype)
+        return p.to(z.dtype, copy=True), p
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[override]
-        p, d = ctx.saved_tensors
-        wide = d.double()
-        support = p > 0
-        log_p = torch.log(torch.where(support, p, torch.ones_like(p)))
-        zero = torch.zeros_like(p)
-        s = torch.where(support, torch.exp((1 - wide) * log_p), zero)  # p^(2 - alpha)
-        g = grad.double()
-        slack = g - ctx.rows.sum(g * s) / ctx.rows.sum(s).clamp(min=torch.finfo(torch.double).tiny)
-        gz = (s * slack).to(grad.dtype) if ctx.needs_input_grad[0] else None
-        gd = None
-        if ctx.needs_input_grad[1]:
-            argument = _log_alpha(log_p, wide)  # x + nu, recovered from p alone
-            slope = torch.where(support, p * curvature(argument, wide), zero)
-            gd = reduce_to(slack * slope, d.shape).to(d.dtype)
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Any], output: tuple[Tensor, Tensor]) -> None:
+        z, d, ctx.rows = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(z, d, output[1])
+        ctx.save_for_forward(z, d, output[1])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, _: None) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[override]
+        z, d, p = ctx.saved_tensors
+        if grad is None:
+            return None, None, None
+        slopes = _EntmaxSlopes.of(z, d, p, ctx.rows)
+        slack = slopes.centred(grad.double())
+        gz = (slopes.s * slack).to(grad.dtype) if ctx.needs_input_grad[0] else None
+        gd = reduce_to(slack * slopes.by_alpha(), d.shape).to(d.dtype) if ctx.needs_input_grad[1] else None
         return gz, gd, None
+
+
+class _TransformableEntmax(_Entmax):
+    """The same for torch.func and forward-mode differentiation, which torch.compile cannot trace."""
+
+    @staticmethod
+    def jvp(ctx: Any, z_tangent: Tensor | None, d_tangent: Tensor | None, _: None) -> tuple[Tensor, None]:  # type: ignore[override]
+        z, d, p = ctx.saved_tensors
+        slopes = _EntmaxSlopes.of(z, d, p, ctx.rows)
+        moved = torch.zeros_like(p)
+        if z_tangent is not None:
+            moved = moved + slopes.s * z_tangent.double()
+        if d_tangent is not None:
+            moved = moved + slopes.by_alpha() * d_tangent.double()
+        # The row keeps its sum: nu moves so that all of it together adds up to nothing.
+        return (moved - slopes.s * slopes.share(moved)).to(z.dtype), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, z: Tensor, d: Tensor, rows: DenseRows | RaggedRows) -> tuple:
+        logical = z.dim() - (in_dims[0] is not None)
+        z, d = (_batch_first(info.batch_size, value, dim, logical) for value, dim in ((z, in_dims[0]), (d, in_dims[1])))
+        if isinstance(rows, DenseRows):
+            return _TransformableEntmax.apply(z, d, DenseRows(rows.dim % logical + 1)), (0, 0)
+        # Segments run along the first dimension, so the batch goes beside the heads.
+        flat, wide = (value.movedim(0, 1).reshape(z.size(1), -1) for value in (z, d.expand_as(z)))
+        shape = z.movedim(0, 1).shape
+        return tuple(p.view(shape) for p in _TransformableEntmax.apply(flat, wide, rows)), (1, 1)
+
+
+@dataclass(frozen=True)
+class _EntmaxSlopes:
+    """What the derivatives of entmax are made of: p, alpha - 1, s = p^(2 - alpha), in float64."""
+
+    p: Tensor
+    d: Tensor
+    s: Tensor
+    rows: DenseRows | RaggedRows
+
+    @classmethod
+    def of(cls, z: Tensor, d: Tensor, p: Tensor, rows: DenseRows | RaggedRows) -> _EntmaxSlopes:
+        if torch.is_grad_enabled():  # somebody wants a second derivative: p must be seen to depend on z and alpha
+            p = _entmax(z.double(), d.double() + 1, rows)
+        log_p = torch.log(torch.where(p > 0, p, torch.ones_like(p)))
+        s = torch.where(p > 0, torch.exp((1 - d.double()) * log_p), torch.zeros_like(p))
+        return cls(p, d.double(), s, rows)
+
+    def share(self, values: Tensor) -> Tensor:
+        """Sum over the row, as a share of that of s."""
+        return self.rows.sum(values) / self.rows.sum(self.s).clamp(min=torch.finfo(torch.double).tiny)
+
+    def centred(self, grad: Tensor) -> Tensor:
+        return grad - self.share(grad * self.s)
+
+    def by_alpha(self) -> Tensor:
+        """dp/dalpha with nu held."""
+        inside = self.p > 0
+        log_p = torch.log(torch.where(inside, self.p, torch.ones_like(self.p)))
+        argument = _log_alpha(log_p, self.d)  # x + nu, recovered from p alone
+        return torch.where(inside, self.p * curvature(argument, self.d), torch.zeros_like(self.p))
 
 
 # Opaque to torch.compile: the root finder stops when it is done, which a captured graph cannot.
@@ -148,8 +206,17 @@ def _(z, *_):  # type: ignore[no-untyped-def]
     return torch.empty_like(z)
 
 
+def _batch_first(size: int, value: Tensor, dim: int | None, logical: int) -> Tensor:
+    """``value`` with its batch in front and as many dimensions behind it as the scores have."""
+    value = value.unsqueeze(0) if dim is None else value.movedim(dim, 0)
+    value = value.view(value.size(0), *[1] * (logical + 1 - value.dim()), *value.shape[1:])
+    return value.expand(size, *value.shape[1:])
+
+
 def entmax_value(z: Tensor, d: Tensor, rows: Rows) -> Tensor:
     """entmax of float64 scores with d = alpha - 1 (no gradient)."""
+    if bool(torch.isinf(d).any()):
+        raise InputError("alpha: must be finite")
     top = rows.max(z)
     top = torch.where(top == -torch.inf, torch.zeros_like(top), top)
     x = z - top

@@ -41,17 +41,30 @@ def score_edges(
     >>> score_edges(x, x, torch.tensor([[0], [1]]), "dot", torch.zeros(1, 4))
     tensor([[2.]])
     """
+    ends = source.index_select(0, edge_index[0]), target.index_select(0, edge_index[1])
+    return score_pairs(*ends, scoring, att, negative_slope, edge, att_target)
+
+
+def score_pairs(
+    source: Tensor,
+    target: Tensor,
+    scoring: str,
+    att: Tensor | None,
+    negative_slope: float = 0.2,
+    edge: Tensor | None = None,
+    att_target: Tensor | None = None,
+) -> Tensor:
+    """:func:`score_edges` once the ends of every edge are side by side, ``[E, H, C]`` each."""
     if scoring not in ("gatv2", "gat", "dot"):
         raise InputError(f"scoring: expected 'gatv2', 'gat' or 'dot', got {scoring!r}")
-    j, i = edge_index[0], edge_index[1]
-    key = source.index_select(0, j) if edge is None else source.index_select(0, j) + edge  # [E, H, C]
+    key = source if edge is None else source + edge
     if scoring == "dot":
-        return (key * target.index_select(0, i)).sum(-1) / source.size(-1) ** 0.5
+        return (key * target).sum(-1) / source.size(-1) ** 0.5
     assert att is not None
     if scoring == "gatv2":
-        return (F.leaky_relu(key + target.index_select(0, i), negative_slope) * att).sum(-1)
+        return (F.leaky_relu(key + target, negative_slope) * att).sum(-1)
     assert att_target is not None
-    return F.leaky_relu((key * att).sum(-1) + (target * att_target).sum(-1).index_select(0, i), negative_slope)
+    return F.leaky_relu((key * att).sum(-1) + (target * att_target).sum(-1), negative_slope)
 
 
 def normalise_edges(logits: Tensor, q: Index, target: Tensor, num_targets: int, normalizer: str) -> Tensor:

@@ -74,13 +74,14 @@ class RaggedRows:
                 raise InputError(f"ptr: expected to rise from 0 to {len(values)}; got {ptr.tolist()[:8]}...")
             if num_segments is not None and num_segments != len(sizes):
                 raise InputError(f"num_segments: is {num_segments}, but ptr has {len(sizes)} segments")
-            index = torch.repeat_interleave(torch.arange(len(sizes), device=ptr.device), sizes)
+            index = torch.repeat_interleave(torch.arange(len(sizes), device=ptr.device), sizes.long())
             return cls(index, len(sizes))
         assert index is not None
         _integers(index, "index")
-        if len(index) != len(values):
+        if index.size(0) != values.size(0):
             raise InputError(f"index: has {len(index)} entries for {len(values)} elements of z")
-        if torch.compiler.is_compiling() and num_segments is not None:
+        index = index.long()  # scatter and gather take no other
+        if (torch.compiler.is_compiling() or index.is_meta) and num_segments is not None:
             return cls(index, num_segments)
         low, high = (int(index.min()), int(index.max())) if len(index) else (0, -1)
         count = high + 1 if num_segments is None else num_segments

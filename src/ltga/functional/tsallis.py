@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -32,7 +34,7 @@ def exp_q(x: Tensor, q: Index) -> Tensor:
     tensor(0.3679)
     """
     d = index_minus_one(q, x, "q")
-    return _ExpQ.apply(_floating(x, "x"), d)
+    return (_ExpQ if torch.compiler.is_compiling() else _TransformableExpQ).apply(_floating(x, "x"), d)
 
 
 def log_q(x: Tensor, q: Index) -> Tensor:
@@ -46,7 +48,7 @@ def log_q(x: Tensor, q: Index) -> Tensor:
     tensor([-0.5000,  0.0000,  0.5000])
     """
     d = index_minus_one(q, x, "q")
-    return _LogQ.apply(_floating(x, "x"), d)
+    return (_LogQ if torch.compiler.is_compiling() else _TransformableLogQ).apply(_floating(x, "x"), d)
 
 
 def tsallis_entropy(p: Tensor, q: Index, dim: int = -1) -> Tensor:
@@ -131,28 +133,50 @@ class _ExpQ(torch.autograd.Function):
     """exp_q(x) as a function of x and d = q - 1."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, d: Tensor) -> Tensor:
-        y = _exp_q_value(x.to(d.dtype), d).to(x.dtype)
-        ctx.save_for_backward(x, d)
-        return y
+    def forward(x: Tensor, d: Tensor) -> Tensor:
+        return _exp_q_value(x.to(d.dtype), d).to(x.dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[override]
         x, d = ctx.saved_tensors
-        wide = x.to(d.dtype)
-        y = exp_q(wide, d + 1) if torch.is_grad_enabled() else _exp_q_value(wide, d)
-        biggest = torch.finfo(d.dtype).max
-        grad_wide = grad.to(d.dtype)
-        u = d * torch.where(torch.isinf(wide), torch.zeros_like(wide), wide)
-        alive = (y > 0) & (u > -1) & (y < biggest)
-        safe_x = torch.where(alive, wide.expand_as(y), torch.zeros_like(y))
-        safe_y = torch.where(alive, y, torch.zeros_like(y))
+        slope, by_index = _exp_q_slopes(x, d)
         gx = gd = None
         if ctx.needs_input_grad[0]:
-            gx = reduce_to(grad_wide * (safe_y / (1 + d * safe_x)).clamp(max=biggest), x.shape).to(x.dtype)
+            gx = reduce_to(grad.to(d.dtype) * slope, x.shape).to(x.dtype)
         if ctx.needs_input_grad[1]:
-            gd = reduce_to(grad_wide * safe_y * curvature(safe_x, d), d.shape)
+            gd = reduce_to(grad.to(d.dtype) * by_index(), d.shape)
         return gx, gd
+
+
+class _TransformableExpQ(_ExpQ):
+    """The same for torch.func and forward-mode differentiation, which torch.compile cannot trace."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def jvp(ctx: Any, x_tangent: Tensor | None, d_tangent: Tensor | None) -> Tensor:  # type: ignore[override]
+        x, d = ctx.saved_tensors
+        slope, by_index = _exp_q_slopes(x, d)
+        along_x = 0 if x_tangent is None else slope * x_tangent.to(d.dtype)
+        along_d = 0 if d_tangent is None else by_index() * d_tangent
+        return torch.as_tensor(along_x + along_d).expand_as(slope).to(x.dtype)
+
+
+def _exp_q_slopes(x: Tensor, d: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
+    """The derivatives of exp_q in x and, when asked for, in q; 0 outside the support and where it saturates."""
+    wide = x.to(d.dtype)
+    y = exp_q(wide, d + 1) if torch.is_grad_enabled() else _exp_q_value(wide, d)
+    biggest = torch.finfo(d.dtype).max
+    u = d * torch.where(torch.isinf(wide), torch.zeros_like(wide), wide)
+    alive = (y > 0) & (u > -1) & (y < biggest)
+    safe_x = torch.where(alive, wide.expand_as(y), torch.zeros_like(y))
+    safe_y = torch.where(alive, y, torch.zeros_like(y))
+    return (safe_y / (1 + d * safe_x)).clamp(max=biggest), lambda: safe_y * curvature(safe_x, d)
 
 
 def _exp_q_value(x: Tensor, d: Tensor) -> Tensor:
@@ -178,8 +202,7 @@ class _LogQ(torch.autograd.Function):
     """ln_q(x) as a function of x and d = q - 1."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, d: Tensor) -> Tensor:
-        ctx.save_for_backward(x, d)
+    def forward(x: Tensor, d: Tensor) -> Tensor:
         log_x = torch.log(x.to(d.dtype))
         t = d * log_x
         ratio = torch.where(t == 0, torch.ones_like(t), torch.expm1(t) / torch.where(t == 0, torch.ones_like(t), t))
@@ -187,27 +210,49 @@ class _LogQ(torch.autograd.Function):
         return torch.where(x == 0, at_zero.expand_as(t), log_x * ratio).to(x.dtype)
 
     @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[override]
         x, d = ctx.saved_tensors
-        log_x = torch.log(x.to(d.dtype))
-        t = d * log_x
+        slope, by_index = _log_q_slopes(x, d)
         gx = gd = None
         if ctx.needs_input_grad[0]:
-            gx = reduce_to(grad.to(d.dtype) * torch.exp((d - 1) * log_x), x.shape).to(x.dtype)
+            gx = reduce_to(grad.to(d.dtype) * slope, x.shape).to(x.dtype)
         if ctx.needs_input_grad[1]:
-            near = t.abs() < 0.5
-            small = torch.where(near, t, torch.zeros_like(t))
-            series = torch.zeros_like(t)
-            for n in range(18, 1, -1):  # (t e^t - expm1(t)) / t^2 = sum_{n>=2} (n-1) t^(n-2) / n!
-                series = series * small + (n - 1) / _factorial(n)
-            far = torch.where(near, torch.ones_like(t), t)
-            by_difference = (far * torch.exp(far) - torch.expm1(far)) / (far * far)
-            gd = reduce_to(grad.to(d.dtype) * log_x * log_x * torch.where(near, series, by_difference), d.shape)
+            gd = reduce_to(grad.to(d.dtype) * by_index(), d.shape)
         return gx, gd
 
 
-def _factorial(n: int) -> float:
-    product = 1.0
-    for k in range(2, n + 1):
-        product *= k
-    return product
+class _TransformableLogQ(_LogQ):
+    """The same for torch.func and forward-mode differentiation, which torch.compile cannot trace."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def jvp(ctx: Any, x_tangent: Tensor | None, d_tangent: Tensor | None) -> Tensor:  # type: ignore[override]
+        x, d = ctx.saved_tensors
+        slope, by_index = _log_q_slopes(x, d)
+        along_x = 0 if x_tangent is None else slope * x_tangent.to(d.dtype)
+        along_d = 0 if d_tangent is None else by_index() * d_tangent
+        return torch.as_tensor(along_x + along_d).expand_as(slope).to(x.dtype)
+
+
+def _log_q_slopes(x: Tensor, d: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
+    """The derivatives of ln_q in x and, when asked for, in q."""
+    log_x = torch.log(x.to(d.dtype))
+    t = d * log_x
+
+    def by_index() -> Tensor:
+        near = t.abs() < 0.5
+        small = torch.where(near, t, torch.zeros_like(t))
+        series = torch.zeros_like(t)
+        for n in range(18, 1, -1):  # (t e^t - expm1(t)) / t^2 = sum_{n>=2} (n-1) t^(n-2) / n!
+            series = series * small + (n - 1) / math.factorial(n)
+        far = torch.where(near, torch.ones_like(t), t)
+        by_difference = (far * torch.exp(far) - torch.expm1(far)) / (far * far)
+        return log_x * log_x * torch.where(near, series, by_difference)
+
+    return torch.exp((d - 1) * log_x), by_index

@@ -5,8 +5,9 @@ from ltga.kernels.attention import NORMALIZERS, SCORINGS, aggregate, attend
 from ltga.kernels.bernoulli import torch_dropout
 from ltga.kernels.dropout import Part, counter_dropout
 from ltga.kernels.edge_dot import edge_dot
+from ltga.kernels.fingerprint import assume_constant
 from ltga.kernels.gate import edge_mlp
-from ltga.kernels.neighbourhoods import Neighbourhoods, neighbourhoods
+from ltga.kernels.neighbourhoods import Edges, Neighbourhoods, neighbourhoods
 from ltga.kernels.projection import (
     DistinctRows,
     SparseFeatures,
@@ -14,7 +15,6 @@ from ltga.kernels.projection import (
     project,
     project_both,
     sparse_form,
-    used_again,
 )
 from ltga.kernels.sparse_features import SparseRows
 
@@ -22,11 +22,13 @@ __all__ = [
     "NORMALIZERS",
     "SCORINGS",
     "DistinctRows",
+    "Edges",
     "Neighbourhoods",
     "Part",
     "SparseFeatures",
     "SparseRows",
     "aggregate",
+    "assume_constant",
     "attend",
     "compact_form",
     "counter_dropout",
@@ -38,5 +40,4 @@ __all__ = [
     "project_both",
     "sparse_form",
     "torch_dropout",
-    "used_again",
 ]

@@ -12,9 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ltga.errors import InputError
+from ltga.functional.graph import aggregate_edges, normalise_edges, score_edges
 from ltga.kernels import buffers
 from ltga.kernels.checks import check_attention, check_gradients
-from ltga.kernels.dispatch import operator
+from ltga.kernels.dispatch import differentiable_gradients, operator
 from ltga.kernels.neighbourhoods import edge_order
 from ltga.kernels.threads import row_blocks, run_blocks
 
@@ -115,10 +117,11 @@ def attend_backward(
     need_x: bool,
     need_edge_attr: bool,
     need_q: bool,
+    need_given: bool,
     need_shift: bool,
     q_in_csr_order: bool = False,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of (x, target, att, edge_attr, edge_weight, scale, shift or given, q, bias); empty if not needed."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of (x, target, att, edge_attr, edge_weight, given, scale, shift, q, bias); empty if not needed."""
     from ltga.kernels import sweeps
 
     optional = {
@@ -150,6 +153,7 @@ def attend_backward(
     if need_q and len(q) != 1:
         grad_q = buffers.empty((edges, heads), x.dtype).numpy()
     grad_shift = zeros(edges, heads, needed=need_shift)
+    grad_given = zeros(edges, heads, needed=need_given)
     grad_bias = zeros(count, *grad_out.shape[1:], needed=True)
     csr = (ptr.numpy(), col.numpy(), perm.numpy())
     features_of = (
@@ -164,7 +168,7 @@ def attend_backward(
         *csr, edge_order(perm, q_in_csr_order), *features_of, _numpy(scale, 2, x), _numpy(q, 2, x), _numpy(keep, 2, x),
         scoring, normalizer, _scalar(slope, x), _scalar(dot_scale, x),
         raw.numpy(), logits.numpy(), weights.numpy(), upstream, _numpy(grad_alpha, 2, x),
-        grad_score.numpy(), grad_target.numpy(), grad_att, grad_q, grad_scale, grad_shift, grad_edge_attr,
+        grad_score.numpy(), grad_target.numpy(), grad_att, grad_q, grad_given, grad_scale, grad_shift, grad_edge_attr,
         grad_edge_weight, grad_bias,
     )  # fmt: skip
     run_blocks(blocks, lambda block, first, last: sweeps.backward_targets(block, first, last, *sweep))
@@ -189,6 +193,7 @@ def attend_backward(
         torch.from_numpy(grad_att.sum(0)),
         torch.from_numpy(grad_edge_attr),
         torch.from_numpy(grad_edge_weight.sum(0)),
+        torch.from_numpy(grad_given),
         summed(grad_scale, scale),
         torch.from_numpy(grad_shift),
         summed(grad_q, q).to(q.dtype),
@@ -199,8 +204,8 @@ def attend_backward(
 @attend_backward.register_fake
 def _(  # type: ignore[no-untyped-def]
     grad_out, grad_alpha, x, target, att, edge_attr, edge_weight, scale, q, keep, ptr, col, perm, tptr, tcol, tpos,
-    raw, logits, weights, scoring, normalizer, slope, dot_scale, need_x, need_edge_attr, need_q, need_shift,
-    q_in_csr_order=False,
+    raw, logits, weights, scoring, normalizer, slope, dot_scale, need_x, need_edge_attr, need_q, need_given,
+    need_shift, q_in_csr_order=False,
 ):  # fmt: skip
     scored, edges, heads = scoring != SCORINGS["given"], col.size(0), x.size(1)
     per_head = x.new_empty(heads, x.size(2))
@@ -211,6 +216,7 @@ def _(  # type: ignore[no-untyped-def]
         per_head if scored else x.new_empty(0, 0),
         torch.empty_like(edge_attr) if with_edges and need_edge_attr else x.new_empty(0, 0),
         x.new_empty(edge_attr.size(1), heads, x.size(2)) if with_edges else x.new_empty(0, 0, 0),
+        x.new_empty(edges, heads) if need_given else x.new_empty(0, 0),
         torch.empty_like(scale) if scale is not None else x.new_empty(0, 0),
         x.new_empty(edges, heads) if need_shift else x.new_empty(0, 0),
         torch.empty_like(q) if need_q else q.new_empty(0, 0),
@@ -219,38 +225,88 @@ def _(  # type: ignore[no-untyped-def]
 
 
 def _setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
-    x, target, att, edge_attr, edge_weight, _, scale, _, q, keep, _, *rest = inputs
-    structure, (ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale, ctx.average, ctx.q_order) = rest[:6], rest[6:]
+    *tensors, ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale, ctx.average, ctx.q_order = inputs
     _, weights, logits, raw = output
-    ctx.save_for_backward(x, target, att, edge_attr, edge_weight, scale, q, keep, *structure, raw, logits, weights)
+    ctx.save_for_backward(*tensors, raw, logits, weights)
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(logits, raw)
 
 
 def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: Tensor | None) -> tuple:
-    saved = ctx.saved_tensors
-    x = saved[0]
-    needs = ctx.needs_input_grad
+    *inputs, raw, logits, weights = ctx.saved_tensors
+    x, target, att, edge_attr, edge_weight, _, scale, _, q, keep, _, *structure = inputs
+    need_q = ctx.needs_input_grad[8] and ctx.normalizer != NORMALIZERS["softmax"]
+    needs = [*ctx.needs_input_grad[:8], need_q, ctx.needs_input_grad[9], ctx.needs_input_grad[10]]
+    if torch.is_grad_enabled():
+
+        def definition(*own: Any) -> tuple[Tensor, Tensor]:
+            kinds = (ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale, ctx.average, ctx.q_order)
+            settings: Any = (*structure[:3], *kinds)
+            return plain_attend(*own, *settings)
+
+        return (*differentiable_gradients(definition, inputs[:11], needs, (grad_out, grad_alpha)), *[None] * 12)
+    if needs[9]:
+        raise InputError("keep: a dropout mask has no gradient here; use the definition in ltga.functional")
     if grad_out is None:
-        shape = (len(saved[8]) - 1, 1 if ctx.average else x.size(1), x.size(2))
-        grad_out = x.new_zeros(shape)
-    gx, g_target, g_att, g_edge_attr, g_edge_weight, g_scale, g_shift, g_q, g_bias = attend_backward(
-        grad_out.contiguous(), None if grad_alpha is None else grad_alpha.contiguous(), *saved,
+        grad_out = x.new_zeros(len(structure[0]) - 1, 1 if ctx.average else x.size(1), x.size(2))
+    grads = attend_backward(
+        grad_out.contiguous(), None if grad_alpha is None else grad_alpha.contiguous(),
+        x, target, att, edge_attr, edge_weight, scale, q, keep, *structure, raw, logits, weights,
         ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale,
-        needs[0], needs[3], needs[8] and ctx.normalizer != NORMALIZERS["softmax"], needs[5] or needs[7], ctx.q_order,
+        needs[0], needs[3], need_q, needs[5], needs[7], ctx.q_order,
     )  # fmt: skip
+    g_x, g_target, g_att, g_edge_attr, g_edge_weight, g_given, g_scale, g_shift, g_q, g_bias = grads
+    each = (g_x, g_target, g_att, g_edge_attr, g_edge_weight, g_given, g_scale, g_shift, g_q, None, g_bias)
+    return (*(grad if need else None for grad, need in zip(each, needs)), *[None] * 12)
 
-    def if_needed(position: int, value: Tensor) -> Tensor | None:
-        return value if needs[position] else None
 
-    grads = [
-        if_needed(0, gx), if_needed(1, g_target), if_needed(2, g_att), if_needed(3, g_edge_attr),
-        if_needed(4, g_edge_weight), if_needed(5, g_shift), if_needed(6, g_scale),
-        if_needed(7, g_shift.clone() if needs[5] else g_shift),
-        if_needed(8, g_q) if ctx.normalizer != NORMALIZERS["softmax"] else None,
-        None, if_needed(10, g_bias),
-    ]  # fmt: skip
-    return (*grads, *[None] * 12)
+def plain_attend(
+    x: Tensor,
+    target: Tensor | None,
+    att: Tensor | None,
+    edge_attr: Tensor | None,
+    edge_weight: Tensor | None,
+    given: Tensor | None,
+    scale: Tensor | None,
+    shift: Tensor | None,
+    q: Tensor,
+    keep: Tensor | None,
+    bias: Tensor | None,
+    ptr: Tensor,
+    col: Tensor,
+    perm: Tensor,
+    scoring: int,
+    normalizer: int,
+    slope: float,
+    dot_scale: float,
+    average: bool,
+    q_in_csr_order: bool,
+) -> tuple[Tensor, Tensor]:
+    """(out, weights in CSR order) of :func:`attend` by the definitions in :mod:`ltga.functional`."""
+    targets, order = len(ptr) - 1, perm.long()
+    edges = torch.stack([col.long(), torch.repeat_interleave(torch.arange(targets), ptr.diff())])
+
+    def sorted_by_target(value: Tensor) -> Tensor:
+        return value if len(value) == 1 else value.index_select(0, order)
+
+    if given is not None:
+        logits = given.index_select(0, order)
+    else:
+        assert target is not None
+        edge = None
+        if edge_attr is not None:
+            edge = torch.einsum("ed,dhc->ehc", edge_attr.index_select(0, order), edge_weight)
+        name = "gatv2" if scoring == SCORINGS["gatv2"] else "dot"
+        logits = score_edges(x, target, edges, name, att, slope, edge)
+        logits = logits if name == "gatv2" else logits * (dot_scale * x.size(2) ** 0.5)
+    logits = logits if scale is None else logits * sorted_by_target(scale)
+    logits = logits if shift is None else logits + shift.index_select(0, order)
+    kind = next(name for name, code in NORMALIZERS.items() if code == normalizer)
+    weights = normalise_edges(logits, q if q_in_csr_order else sorted_by_target(q), edges[1], targets, kind)
+    kept = weights if keep is None else weights * keep.index_select(0, order)
+    out = aggregate_edges(kept, x, edges, targets)
+    out = out.mean(1, keepdim=True) if average else out
+    return out if bias is None else out + bias, weights
 
 
 attend.register_autograd(_backward, setup_context=_setup_context)

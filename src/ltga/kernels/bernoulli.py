@@ -9,8 +9,6 @@ from MKL instead); where it does not, torch does the work.
 from __future__ import annotations
 
 import math
-import os
-import threading
 from functools import cache
 from typing import Any
 
@@ -21,7 +19,9 @@ from torch.nn import functional as F
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
+from ltga.kernels.dispatch import has_compiled_kernels
 from ltga.kernels.dropout import Part, checked_rows
+from ltga.kernels.locks import ForkSafeLock
 from ltga.kernels.threads import run_blocks
 
 CHUNK = 1 << 18  # elements that a thread scales at a time
@@ -29,15 +29,7 @@ FEWEST = 4096  # draws; below that, moving the state costs more than it saves
 WORDS = 624
 _STATE_BYTES = 5056  # of what torch.get_rng_state gives; where its parts stand in there:
 _LEFT, _NEXT, _STATE = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * WORDS)
-_lock = threading.Lock()
-
-
-def _new_lock() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
+_lock = ForkSafeLock()
 
 
 def torch_dropout(x: Tensor, p: float, training: bool = True, part: Part | None = None) -> Tensor:
@@ -56,6 +48,7 @@ def torch_dropout(x: Tensor, p: float, training: bool = True, part: Part | None 
     if not 0.0 < p < 1.0:
         return F.dropout(x, p)
     ours = x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not torch.compiler.is_compiling()
+    ours = ours and has_compiled_kernels()
     if part is not None:
         rows = checked_rows(part, x)
         kept = draw(part.total * x.size(1), 1 - p).view(part.total, -1)[rows]
@@ -83,7 +76,9 @@ def draw(count: int, p: float, wanted: Tensor | None = None) -> Tensor:
 
 def _worth_it(count: int) -> bool:
     # Inside torch.func even the generator's state is wrapped, and cannot be looked into.
-    return count >= FEWEST and not torch._C._are_functorch_transforms_active() and _draws_as_torch_does()
+    if count < FEWEST or torch._C._are_functorch_transforms_active() or not has_compiled_kernels():
+        return False
+    return _draws_as_torch_does()
 
 
 @cache

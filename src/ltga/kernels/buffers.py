@@ -8,25 +8,17 @@ only reference: torch keeps one for as long as any tensor uses the memory.
 from __future__ import annotations
 
 import math
-import os
 import sys
-import threading
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ltga.kernels.locks import ForkSafeLock
+
 SMALLEST = 1 << 20  # bytes; below this malloc reuses memory by itself
 
-_lock = threading.Lock()
-
-
-def _new_lock() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
+_lock = ForkSafeLock()
 _pool: list[np.ndarray] = []
 _UNUSED = 3  # references to a pooled array nobody uses: the list, the loop variable, getrefcount's argument
 _peak = 0  # bytes: the most in use at once, slowly forgotten; no more than that may lie idle

@@ -7,12 +7,13 @@ a dozen of them: about a millisecond a step, which small graphs feel.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 
@@ -41,7 +42,7 @@ class Operator:
         return self._definition.register_fake(fake)  # type: ignore[no-any-return]
 
     def register_autograd(self, backward: Callable[..., Any], *, setup_context: Callable[..., None]) -> None:
-        """The derivative, as for torch's custom operators; there is no second one."""
+        """The derivative, as for torch's custom operators; with gradients enabled it must be differentiable itself."""
         self._definition.register_autograd(backward, setup_context=setup_context)
         implementation = self._implementation
 
@@ -50,13 +51,46 @@ class Operator:
             setup_context(ctx, inputs, output)
             return output
 
-        members = {"forward": staticmethod(forward), "backward": staticmethod(once_differentiable(backward))}
+        members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         self._function = type(self._name, (torch.autograd.Function,), members)
 
 
 def operator(name: str) -> Callable[[Callable[..., Any]], Operator]:
     """Make a function the operator ``ltga::name``."""
     return lambda implementation: Operator(name, implementation)
+
+
+def differentiable_gradients(
+    definition: Callable[..., tuple[Tensor, ...]],
+    inputs: Sequence[Tensor | None],
+    needed: Sequence[bool],
+    grads: Sequence[Tensor | None],
+) -> list[Tensor | None]:
+    """Gradients that can be differentiated again: those of the plain ``definition`` of what compiled code computed.
+
+    Backward passes come here when gradients are enabled in them (``create_graph=True``): somebody wants a second
+    derivative, of which compiled code knows nothing.
+    """
+    with torch.enable_grad():
+        # Aliases, because one tensor may be two inputs, or one input may have been made from another.
+        own = [value.view_as(value) if need and value is not None else value for value, need in zip(inputs, needed)]
+        outputs = definition(*own)
+        reached = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None and out.requires_grad]
+        wanted = [value for value, need in zip(own, needed) if need and value is not None]
+        if not reached or not wanted:
+            return [None] * len(inputs)
+        ends, upstream = zip(*reached)
+        found = iter(torch.autograd.grad(ends, wanted, upstream, create_graph=True, allow_unused=True))
+    return [next(found) if need and value is not None else None for value, need in zip(own, needed)]
+
+
+# Found without importing numba, which takes longer than the rest of the package.
+_compiles = find_spec("numba") is not None and os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
+
+def has_compiled_kernels() -> bool:
+    """Whether numba is here and compiles; interpreted (NUMBA_DISABLE_JIT=1) its loops would take for ever."""
+    return _compiles
 
 
 def _is_traced(x: Any) -> bool:

@@ -7,15 +7,17 @@ dropout whatever else they do, and the backward pass recomputes the mask instead
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
-from ltga.kernels.dispatch import operator
+from ltga.kernels.dispatch import has_compiled_kernels, operator
 from ltga.kernels.threads import run_blocks
 
 CHUNK = 1024  # elements that share one row key
@@ -74,6 +76,8 @@ def checked_rows(part: Part, x: Tensor) -> Tensor:
 
 @operator("counter_dropout")
 def _counter_dropout(x: Tensor, p: float, key: int, rows: Tensor | None = None) -> Tensor:
+    if not has_compiled_kernels():
+        return x * torch.from_numpy(plain_mask(tuple(x.shape), p, key, rows)).to(x.dtype)
     from ltga.kernels.hashing import dropout_chunks, dropout_rows
 
     out = buffers.empty(tuple(x.shape), x.dtype)
@@ -90,6 +94,27 @@ def _counter_dropout(x: Tensor, p: float, key: int, rows: Tensor | None = None) 
         numbers, target = rows.numpy(), out.numpy()
         run_blocks(blocks, lambda _, first, last: dropout_rows(first, last, given, numbers, *mask, target))
     return out
+
+
+def plain_mask(shape: tuple[int, ...], p: float, key: int, rows: Tensor | None = None) -> np.ndarray:
+    """0 or 1/(1-p) for every element, by the compiled loops' arithmetic on whole arrays."""
+    position: np.ndarray = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
+    if rows is not None:
+        position = rows.numpy().astype(np.uint64)[:, None] * np.uint64(shape[1]) + np.arange(shape[1], dtype=np.uint64)
+    z = np.uint64(key & _MASK64) + (position // np.uint64(CHUNK) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    low, high = z.astype(np.uint32), (z >> np.uint64(32)).astype(np.uint32)
+
+    def mixed(h: np.ndarray) -> np.ndarray:
+        h = (h ^ (h >> np.uint32(16))) * np.uint32(0x7FEB352D)
+        h = (h ^ (h >> np.uint32(15))) * np.uint32(0x846CA68B)
+        return h ^ (h >> np.uint32(16))
+
+    hashed = mixed(mixed((position % np.uint64(CHUNK)).astype(np.uint32) + low) ^ high)
+    kept = hashed >= np.uint32(min(round(p * 2**32), 2**32 - 1))
+    return kept * (0.0 if p == 1.0 else 1.0 / (1.0 - p))
 
 
 @_counter_dropout.register_fake

@@ -10,7 +10,7 @@ from torch import Tensor
 from ltga.errors import InputError
 from ltga.kernels import buffers
 from ltga.kernels.checks import check_graph
-from ltga.kernels.dispatch import operator
+from ltga.kernels.dispatch import differentiable_gradients, operator
 from ltga.kernels.threads import row_blocks, run_blocks
 
 
@@ -96,7 +96,22 @@ def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple:
-    return (*edge_dot_backward(grad, *ctx.saved_tensors, ctx.scale), *[None] * 7)
+    key, query, *structure = ctx.saved_tensors
+    if torch.is_grad_enabled():
+
+        def definition(*own: Any) -> tuple[Tensor]:
+            settings: Any = (*structure[:3], ctx.scale)
+            return (plain_edge_dot(*own, *settings),)
+
+        return (*differentiable_gradients(definition, (key, query), ctx.needs_input_grad[:2], (grad,)), *[None] * 7)
+    return (*edge_dot_backward(grad, key, query, *structure, ctx.scale), *[None] * 7)
+
+
+def plain_edge_dot(key: Tensor, query: Tensor, ptr: Tensor, col: Tensor, perm: Tensor, scale: float) -> Tensor:
+    """:func:`edge_dot` in plain torch."""
+    row = torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff())
+    products = (query.index_select(0, row) * key.index_select(0, col.long())).sum(-1) * scale
+    return products.index_select(0, perm.long().argsort())
 
 
 edge_dot.register_autograd(_backward, setup_context=_setup_context)

@@ -48,7 +48,7 @@ def entmax_row(start, end, h, perm, logits, q, weights, scratch, top):  # type: 
     for k in range(end - start):
         total += scratch[k]
     for k in range(start, end):
-        weights[k, h] = scratch[k - start] / total if total > 0.0 else 0.0
+        weights[k, h] = scratch[k - start] / total if total > 0.0 or total != total else 0.0
 
 
 @compiled()

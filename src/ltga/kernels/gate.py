@@ -11,7 +11,7 @@ from torch import Tensor
 from ltga.errors import InputError
 from ltga.kernels import buffers
 from ltga.kernels.checks import check_graph
-from ltga.kernels.dispatch import operator
+from ltga.kernels.dispatch import differentiable_gradients, operator
 from ltga.kernels.neighbourhoods import edge_order
 from ltga.kernels.threads import row_blocks, run_blocks
 
@@ -125,13 +125,43 @@ def _numpy(value: Tensor) -> np.ndarray:
 
 
 def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    per_target, per_source, weight, _, *structure, ctx.csr_order, ctx.bound = inputs
-    ctx.save_for_backward(output, per_target, per_source, weight, *structure)
+    *tensors, ctx.csr_order, ctx.bound = inputs
+    ctx.save_for_backward(*tensors, output)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple:
-    grads = edge_mlp_backward(grad.contiguous(), *ctx.saved_tensors, ctx.csr_order, ctx.bound)
+    per_target, per_source, weight, bias, *structure, out = ctx.saved_tensors
+    if torch.is_grad_enabled():
+
+        def definition(*own: Any) -> tuple[Tensor]:
+            settings: Any = (*structure[:3], ctx.csr_order, ctx.bound)
+            return (plain_edge_mlp(*own, *settings),)
+
+        inputs = (per_target, per_source, weight, bias)
+        return (*differentiable_gradients(definition, inputs, ctx.needs_input_grad[:4], (grad,)), *[None] * 8)
+    grads = edge_mlp_backward(
+        grad.contiguous(), out, per_target, per_source, weight, *structure, ctx.csr_order, ctx.bound
+    )
     return (*grads, *[None] * 8)
+
+
+def plain_edge_mlp(
+    per_target: Tensor,
+    per_source: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    ptr: Tensor,
+    col: Tensor,
+    perm: Tensor,
+    csr_order: bool,
+    bound: float,
+) -> Tensor:
+    """:func:`edge_mlp` in plain torch."""
+    row = torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff())
+    hidden = torch.relu(per_target.index_select(0, row) + per_source.index_select(0, col.long()))
+    out = hidden @ weight.t() + bias
+    out = 1 + bound * torch.tanh(out) if bound > 0 else out
+    return out if csr_order else out.index_select(0, perm.long().argsort())
 
 
 edge_mlp.register_autograd(_backward, setup_context=_setup_context)

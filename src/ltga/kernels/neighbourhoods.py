@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +9,24 @@ import torch
 from torch import Tensor
 
 from ltga.errors import GraphError
+from ltga.kernels.memo import TensorMemo
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhoods:
+class Edges:
+    """Edges ``[2, E]`` int64 in the caller's order (self-loops, if added, at the end): all that plain torch needs."""
+
+    edge_index: Tensor
+    num_sources: int
+    num_targets: int
+
+    @property
+    def num_edges(self) -> int:
+        return self.edge_index.size(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhoods(Edges):
     """Incoming edges of every node in CSR form, with the transposed order for the backward pass.
 
     Position k of the CSR arrays is edge ``perm[k]`` of ``edge_index``: an edge from ``col[k]`` to the
@@ -31,19 +42,12 @@ class Neighbourhoods:
     ([0, 1, 1, 3], [2, 0, 1])
     """
 
-    edge_index: Tensor  # [2, E]
-    num_sources: int
-    num_targets: int
     ptr: Tensor  # [T + 1] int64
     col: Tensor  # [E] int32
     perm: Tensor  # [E] int32
     tptr: Tensor  # [S + 1] int64
     tcol: Tensor  # [E] int32
     tpos: Tensor  # [E] int32
-
-    @property
-    def num_edges(self) -> int:
-        return self.edge_index.size(1)
 
     @property
     def structure(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -54,6 +58,7 @@ class Neighbourhoods:
     def build(cls, edge_index: Tensor, num_sources: int, num_targets: int) -> Neighbourhoods:
         """Sort a validated copy of ``edge_index``; see :func:`neighbourhoods` for the cached way."""
         check_edge_index(edge_index, num_sources, num_targets)
+        edge_index = edge_index.long()  # torch's reductions take no other
         return cls(edge_index, num_sources, num_targets, *_sorted_structure(edge_index, num_sources, num_targets))
 
     def to(self, device: torch.device | str) -> Neighbourhoods:
@@ -72,7 +77,7 @@ def check_edge_index(edge_index: Tensor, num_sources: int, num_targets: int) -> 
         raise GraphError(f"edge_index: expected integers, got {edge_index.dtype}; call edge_index.long()")
     if edge_index.size(1) >= 2**31 or max(num_sources, num_targets) >= 2**31:
         raise GraphError("edge_index: more than 2^31 - 1 nodes or edges in one graph; split it into batches")
-    if edge_index.size(1) == 0:
+    if edge_index.size(1) == 0 or edge_index.is_meta:
         return
     low, high = edge_index.amin(1).tolist(), edge_index.amax(1).tolist()
     for row, role, count in ((0, "source", num_sources), (1, "target", num_targets)):
@@ -107,59 +112,56 @@ def with_self_loops(edge_index: Tensor, num_nodes: int) -> Tensor:
     return torch.cat([kept, loops.expand(2, -1)], dim=1)
 
 
-_Key = tuple[int, int, int, bool, bool]
-_cache: dict[_Key, tuple[weakref.ref[Tensor], int, Neighbourhoods]] = {}
-_lock = threading.Lock()
-
-
-def _new_lock() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
+_known: TensorMemo[Neighbourhoods] = TensorMemo()
 
 
 def neighbourhoods(
     edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool, flip: bool = False
 ) -> Neighbourhoods:
-    """The (cached) neighbourhoods of ``edge_index``, optionally with self-loops replaced by one per node.
+    """The neighbourhoods of ``edge_index``, optionally with self-loops replaced by one per node.
 
-    With ``flip``, edges run from the second row of ``edge_index`` to the first.
-
-    The cache is keyed by the tensor object; an in-place change is noticed through its version, and
-    an entry disappears with its tensor.
+    With ``flip``, edges run from the second row of ``edge_index`` to the first. Remembered for as long as the tensor
+    lives and holds the same edges (:class:`~ltga.kernels.memo.TensorMemo`).
     """
     if not isinstance(edge_index, Tensor):
         check_edge_index(edge_index, num_sources, num_targets)
-    if edge_index.is_inference():  # no version counter, so changes could not be noticed
-        return _fresh(edge_index.flip(0) if flip else edge_index, num_sources, num_targets, self_loops)
-    key = (id(edge_index), num_sources, num_targets, self_loops, flip)
-    with _lock:
-        hit = _cache.get(key)
-    if hit is not None and hit[0]() is edge_index and hit[1] == edge_index._version:
-        return hit[2]
-    version = edge_index._version
-    with torch.inference_mode(False):  # what is kept must be usable in training later
-        built = _fresh(edge_index.flip(0) if flip else edge_index, num_sources, num_targets, self_loops)
-    reference = weakref.ref(edge_index, lambda _, key=key: _cache.pop(key, None))  # type: ignore[misc]
-    with _lock:
-        _cache[key] = (reference, version, built)
-    return built
+    key = (num_sources, num_targets, self_loops, flip)
+    if edge_index.device.type != "cpu":
+        return _built(edge_index, *key)
+    known = _known.get(edge_index, key)
+    if known is None:
+        content = _known.content(edge_index)
+        with torch.inference_mode(False):  # what is kept must be usable in training later
+            known = _built(edge_index, *key)
+        _known.put(edge_index, key, content, known)
+    return known
 
 
-def _fresh(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool) -> Neighbourhoods:
-    check_edge_index(edge_index, num_sources, num_targets)
-    # A copy, so that the cached structure keeps neither the caller's tensor alive nor later changes.
-    plain = edge_index.as_subclass(Tensor)
-    plain = with_self_loops(plain, min(num_sources, num_targets)) if self_loops else plain.clone()
-    return Neighbourhoods.build(plain, num_sources, num_targets)
+def plain_edges(
+    edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool = False, flip: bool = False
+) -> Edges:
+    """The same edges, checked, in the same order but unsorted; nothing is remembered."""
+    plain = edge_index
+    if not torch.compiler.is_compiling():
+        check_edge_index(edge_index, num_sources, num_targets)
+        plain = edge_index.as_subclass(Tensor)
+    plain = plain.long()
+    plain = plain.flip(0) if flip else plain
+    plain = with_self_loops(plain, min(num_sources, num_targets)) if self_loops else plain
+    return Edges(plain, num_sources, num_targets)
+
+
+def _built(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool, flip: bool) -> Neighbourhoods:
+    edges = plain_edges(edge_index, num_sources, num_targets, self_loops, flip).edge_index
+    # A copy, so that what is kept neither keeps the caller's tensor alive nor sees later changes.
+    edges = edges if self_loops else edges.clone()
+    return Neighbourhoods(edges, num_sources, num_targets, *_sorted_structure(edges, num_sources, num_targets))
 
 
 @torch.library.custom_op("ltga::sorted_structure", mutates_args=())
 def _sorted_structure_op(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool) -> list[Tensor]:
     """The arrays of :class:`Neighbourhoods` as an operator, for graphs captured by torch.compile."""
-    built = _fresh(edge_index, num_sources, num_targets, self_loops)
+    built = _built(edge_index, num_sources, num_targets, self_loops, flip=False)
     return [built.edge_index, *built.structure]
 
 
@@ -170,7 +172,7 @@ def _(edge_index, num_sources, num_targets, self_loops):  # type: ignore[no-unty
         edges = torch.library.get_ctx().new_dynamic_size()
     short = [edge_index.new_empty(edges, dtype=torch.int32) for _ in range(4)]
     ptr, tptr = (edge_index.new_empty(count + 1, dtype=torch.int64) for count in (num_targets, num_sources))
-    return [edge_index.new_empty(2, edges), ptr, short[0], short[1], tptr, short[2], short[3]]
+    return [edge_index.new_empty(2, edges, dtype=torch.int64), ptr, short[0], short[1], tptr, short[2], short[3]]
 
 
 def build_neighbourhoods(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool) -> Neighbourhoods:

@@ -54,7 +54,7 @@ def normalise_row(kind, start, end, perm, logits, q, weights, heads_scratch, scr
                 weights[k, h] = y
                 total[h] += y
     for h in range(len(top)):
-        inverse = 1.0 / total[h] if total[h] > 0.0 else 0.0
+        inverse = 1.0 / total[h] if total[h] > 0.0 or total[h] != total[h] else 0.0
         total[h] = inverse if top[h] == top[h] else math.nan
     for k in range(start, end):
         for h in range(len(top)):

@@ -6,9 +6,6 @@ once per distinct row; everything else is an ordinary product whose output reuse
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +17,8 @@ from torch.nn import functional as F
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
+from ltga.kernels.dispatch import has_compiled_kernels
+from ltga.kernels.memo import TensorMemo
 from ltga.kernels.sparse_features import SparseFeatures, project_sparse
 from ltga.kernels.threads import row_blocks, run_blocks
 
@@ -72,61 +71,38 @@ class DistinctRows:
 
 
 Compact = SparseFeatures | DistinctRows
-_cache: dict[int, tuple[weakref.ref[Tensor], int, Compact | None]] = {}
-_used: dict[int, tuple[weakref.ref[Tensor], int]] = {}
-_lock = threading.Lock()
+_DENSE, _SEEN = "no cheaper form", "seen once"
+_known: TensorMemo[Compact | str] = TensorMemo()
 
 
-def _new_lock() -> None:
-    global _lock
-    _lock = threading.Lock()
+def compact_form(x: Tensor, search: bool = True) -> Compact | None:
+    """A cheaper form of constant features ``x`` [N, F] if there is one, remembered while the tensor stays as it is.
 
-
-os.register_at_fork(after_in_child=_new_lock)  # another thread may have held it
-
-
-def compact_form(x: Tensor) -> Compact | None:
-    """A cheaper form of constant features ``x`` [N, F] if there is one, remembered per tensor and version."""
-    if not _may_be_compact(x):
-        return None
-    with _lock:
-        hit = _cache.get(id(x))
-    if hit is not None and hit[0]() is x and hit[1] == x._version:
-        return hit[2]
-    version = x._version
-    with torch.inference_mode(False):  # what is kept must be usable in training later
-        found: Compact | None = sparse_form(x)
-        if found is None and _rows_seem_to_repeat(x):
-            rows = DistinctRows.from_dense(x)
-            found = rows if rows is not None and len(rows.distinct) < DISTINCT_BELOW * len(x) else None
-    with _lock:
-        _cache[id(x)] = (_until_gone(x, _cache), version, found)
-    return found
-
-
-def used_again(x: Tensor) -> bool:
-    """Whether ``x`` was here before or its compact form is known: activations come once and are not worth a search."""
-    if not _may_be_compact(x):
-        return False
-    with _lock:
-        for table in (_cache, _used):
-            hit: Any = table.get(id(x))
-            if hit is not None and hit[0]() is x and hit[1] == x._version:
-                return True
-        _used[id(x)] = (_until_gone(x, _used), x._version)
-    return False
-
-
-def _may_be_compact(x: Tensor) -> bool:
+    Without ``search`` a tensor that comes for the first time is only noted: activations come once and are not worth it.
+    """
     if x.requires_grad or x.dim() != 2 or len(x) < FEWEST_ROWS or x.numel() < SMALLEST or x.device.type != "cpu":
-        return False
-    return x.dtype in (torch.float32, torch.float64) and not x.is_inference()
+        return None
+    if x.dtype not in (torch.float32, torch.float64) or x.is_inference() or not has_compiled_kernels():
+        return None
+    known = _known.get(x, "form")
+    if known is None and not search:
+        _known.put(x, "form", None, _SEEN)
+    elif known is None or known == _SEEN:
+        content = _known.content(x)
+        with torch.inference_mode(False):  # what is kept must be usable in training later
+            found = _search(x)
+        # That nothing cheaper was found may be believed whatever the tensor holds by now: the dense product is right.
+        _known.put(x, "form", None if found is None else content, _DENSE if found is None else found)
+        return found
+    return known if isinstance(known, Compact) else None
 
 
-def _until_gone(x: Tensor, table: dict[int, Any]) -> weakref.ref[Tensor]:
-    """A reference that takes its entry out of ``table`` when the tensor goes."""
-    key = id(x)
-    return weakref.ref(x, lambda _: table.pop(key, None))
+def _search(x: Tensor) -> Compact | None:
+    sparse = sparse_form(x)
+    if sparse is not None or not _rows_seem_to_repeat(x):
+        return sparse
+    rows = DistinctRows.from_dense(x)
+    return rows if rows is not None and len(rows.distinct) < DISTINCT_BELOW * len(x) else None
 
 
 def sparse_form(x: Tensor) -> SparseFeatures | None:
@@ -253,6 +229,9 @@ class _Distinct(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:  # type: ignore[override]
         from ltga.kernels.sparse_rows import sum_rows
 
+        if torch.is_grad_enabled():  # somebody wants a second derivative
+            total = grad.new_zeros(len(ctx.x.distinct), grad.size(1)).index_add(0, ctx.x.which, grad)
+            return None, total.t() @ ctx.x.distinct, total.sum(0) if ctx.needs_input_grad[2] else None
         summed = buffers.empty((len(ctx.x.distinct), grad.size(1)), grad.dtype)
         begin, nodes = ctx.x.members
         inputs = (begin.numpy(), nodes.numpy(), grad.contiguous().numpy(), summed.numpy())

@@ -19,14 +19,16 @@ from numba import config, njit
 
 
 def _cache_folder() -> str:
-    """Where compiled code is kept, by the content of all kernel sources.
+    """Where compiled code is kept, by the content of all sources with compiled functions in them.
 
     numba notices when a function's own file changes, but not when a function it calls lives in another
     file; one folder per state of the sources does.
     """
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
+        content = source.read_bytes()
+        if b"from ltga.kernels.scalar import" in content or source == Path(__file__):
+            digest.update(content)
     base = Path(config.CACHE_DIR) if config.CACHE_DIR else platformdirs.user_cache_path("ltga") / "kernels"
     return str(base / digest.hexdigest()[:16])
 
@@ -40,11 +42,36 @@ def compiled(**options: Any) -> Callable[[Callable], Callable]:
     def decorate(function: Callable) -> Callable:
         usual, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
         try:
-            return njit(nogil=True, cache=True, error_model="numpy", **options)(function)
+            return _forgiving(njit(nogil=True, cache=True, error_model="numpy", **options)(function))
         finally:
             config.CACHE_DIR = usual
 
     return decorate
+
+
+def _forgiving(dispatcher: Any) -> Any:
+    """Compile again where the code on disk cannot be read; numba would fail until somebody deletes the file."""
+    files = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if files is None:  # not compiled at all (NUMBA_DISABLE_JIT), or another numba
+        return dispatcher
+    load, load_index = files.load, files._load_index
+
+    def index_or_nothing() -> dict:
+        try:
+            return load_index()  # type: ignore[no-any-return]
+        except Exception:  # a damaged pickle can raise nearly anything
+            Path(files._index_path).unlink(missing_ok=True)
+            return {}
+
+    def data_or_nothing(key: Any) -> Any:
+        try:
+            return load(key)
+        except Exception:
+            Path(files._index_path).unlink(missing_ok=True)
+            return None
+
+    files._load_index, files.load = index_or_nothing, data_or_nothing
+    return dispatcher
 
 
 # Sums may be reordered so that they vectorise; infinities and NaN keep their meaning.
@@ -127,7 +154,8 @@ def exp_q(x, d):  # type: ignore[no-untyped-def]
     u = d * x
     v = max(u if abs(u) > 1e-290 else 1e-290, -0.9999999999999999)  # not 0: log1p(v)/v is 1 for tiny v
     y = exp(x * (log1p(v) / v))
-    return (y if u > -1.0 else 0.0) if x > -1e300 else 0.0
+    y = y if u > -1.0 else 0.0
+    return (y if u == u else u) if x > -1e300 else 0.0
 
 
 @inlined()

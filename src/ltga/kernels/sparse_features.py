@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
-from ltga.kernels.dispatch import operator
+from ltga.kernels.dispatch import differentiable_gradients, operator
 from ltga.kernels.threads import run_blocks
 
 TILE = 32  # columns of the weights handled at once, so that a core's own cache holds them for all features
@@ -155,17 +155,32 @@ def _check(values: Tensor, ptr: Tensor, col: Tensor, columns: int) -> None:
 
 
 def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    values, ptr, col, weight, _ = inputs
-    ctx.save_for_backward(values, ptr, col)
-    ctx.features = weight.size(1)
+    ctx.save_for_backward(*inputs)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple:
-    _, _, _, need_weight, need_bias = ctx.needs_input_grad
+    values, ptr, col, weight, bias = ctx.saved_tensors
+    need_values, _, _, need_weight, need_bias = ctx.needs_input_grad
+    if need_values or torch.is_grad_enabled():  # rare, so in plain torch
+
+        def definition(*own: Tensor) -> tuple[Tensor]:
+            return (plain_project_sparse(own[0], ptr, col, *own[1:]),)
+
+        needs = (need_values, need_weight, need_bias)
+        found = differentiable_gradients(definition, (values, weight, bias), needs, (grad,))
+        return found[0], None, None, found[1], found[2]
     if not need_weight:
         return None, None, None, None, grad.sum(0) if need_bias else None
-    weight_grad, bias_grad = project_sparse_backward(grad, *ctx.saved_tensors, ctx.features)
+    weight_grad, bias_grad = project_sparse_backward(grad, values, ptr, col, weight.size(1))
     return None, None, None, weight_grad, bias_grad if need_bias else None
+
+
+def plain_project_sparse(values: Tensor, ptr: Tensor, col: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """:func:`project_sparse` in plain torch."""
+    row = torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff())
+    terms = values.unsqueeze(1) * weight.t().index_select(0, col.long())
+    out = terms.new_zeros(len(ptr) - 1, weight.size(0)).index_add(0, row, terms)
+    return out if bias is None else out + bias
 
 
 project_sparse.register_autograd(_backward, setup_context=_setup_context)

@@ -167,7 +167,8 @@ def aggregate_rows(first, last, ptr, col, perm, x, keep, bias, weights, share, o
 def backward_targets(  # type: ignore[no-untyped-def]
     block, first, last, ptr, col, perm, q_order, x, target, att, edge_attr, edge_weight, scale, q, keep,
     scoring, kind, slope, dot_scale, raw, logits, weights, grad_out, grad_alpha,
-    grad_score, grad_target, grad_att, grad_q, grad_scale, grad_shift, grad_edge_attr, grad_edge_weight, grad_bias,
+    grad_score, grad_target, grad_att, grad_q, grad_given, grad_scale, grad_shift, grad_edge_attr, grad_edge_weight,
+    grad_bias,
 ):  # fmt: skip
     """Sweep over destinations: gradients of scores, index, attention vector, target side and bias."""
     heads, channels = x.shape[1], x.shape[2]
@@ -206,6 +207,10 @@ def backward_targets(  # type: ignore[no-untyped-def]
         if grad_shift.shape[0] > 0 or scale.shape[0] > 0:
             modifier_gradients(block, start, end, perm, scale, raw, grad_score, grad_scale, grad_shift)
         if scoring == GIVEN:
+            if grad_given.shape[0] > 0:
+                for k in range(start, end):
+                    for h in range(heads):
+                        grad_given[perm[k], h] = grad_score[k, h]
             continue
         if edge_attr.shape[0] > 0:
             edge_gradients(

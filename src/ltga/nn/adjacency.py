@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,20 +12,29 @@ from torch_geometric.utils import add_self_loops, is_torch_sparse_tensor, remove
 from torch_geometric.utils.sparse import set_sparse_value
 
 from ltga.errors import GraphError
-from ltga.kernels.neighbourhoods import Neighbourhoods, build_neighbourhoods, neighbourhoods
+from ltga.kernels.neighbourhoods import Edges, Neighbourhoods, build_neighbourhoods, neighbourhoods, plain_edges
+
+CheckFeatures = Callable[[Tensor, int], Tensor]
 
 
-def graph_of(
+def edges_of(
     adjacency: Any,
+    edge_attr: Tensor | None,
     sources: int,
     targets: int,
     self_loops: bool,
-    flow: str = "source_to_target",
-    fill_value: float | Tensor | str = "mean",
-) -> tuple[Neighbourhoods, Tensor | None, Tensor | None]:
-    """(neighbourhoods, edge_index before self-loops, edge features of a sparse matrix in final order).
+    flow: str,
+    fill_value: float | Tensor | str,
+    fused: bool,
+    check: CheckFeatures,
+) -> tuple[Edges, Tensor | None]:
+    """The edges attention runs over, and their features in the same order.
 
-    The second is ``None`` where self-loops, and their features, have been dealt with already.
+    Args:
+        adjacency: whatever PyG's layers accept, or neighbourhoods, whose self-loops have been dealt with already.
+        edge_attr: features of the edges given; a sparse matrix may bring its own.
+        fused: whether the edges are to be :class:`~ltga.kernels.Neighbourhoods`.
+        check: given edge features and the number of edges, the features to use.
     """
     if isinstance(adjacency, Neighbourhoods):
         if (adjacency.num_sources, adjacency.num_targets) != (sources, targets):
@@ -32,30 +42,52 @@ def graph_of(
                 f"edge_index: these neighbourhoods are for {adjacency.num_sources} sources and "
                 f"{adjacency.num_targets} targets, but x has {sources} and {targets}"
             )
-        return adjacency, None, None
-    values = None
+        edges: Edges = adjacency if fused else Edges(adjacency.edge_index.clone(), sources, targets)
+        return edges, None if edge_attr is None else check(edge_attr, edges.num_edges)
+    nodes = min(sources, targets)
+    if isinstance(adjacency, Tensor) and is_torch_sparse_tensor(adjacency):
+        edge_index, values = _from_torch_sparse(adjacency, nodes if self_loops else None, fill_value)
+        edges = (Neighbourhoods.build if fused else plain_edges)(edge_index, sources, targets)
+        edge_attr = values if edge_attr is None else edge_attr
+        return edges, None if edge_attr is None else check(edge_attr, edges.num_edges)
     if _is_torch_sparse_package(adjacency):
         row, col, values = adjacency.coo()
-        adjacency = torch.stack([col, row])
-    elif isinstance(adjacency, Tensor) and is_torch_sparse_tensor(adjacency):
-        if adjacency.layout == torch.sparse_csc:
-            adjacency = adjacency.to_sparse_coo()
-        if self_loops:
-            adjacency, _ = remove_self_loops(adjacency)
-            adjacency, _ = add_self_loops(adjacency, fill_value=fill_value, num_nodes=min(sources, targets))
-        indices, values = to_edge_index(adjacency)
-        values = values if values is not None and values.dim() > 1 else None
-        edge_index = indices.flip(0)  # rows of a transposed adjacency are the targets
-        return Neighbourhoods.build(edge_index, sources, targets), None, values
+        adjacency, edge_attr = torch.stack([col, row]), values if edge_attr is None else edge_attr
     elif isinstance(adjacency, PygEdgeIndex):
         adjacency = adjacency.as_tensor()
     if not isinstance(adjacency, Tensor):
         raise GraphError(f"edge_index: expected a tensor [2, E] or a sparse adjacency, got {type(adjacency).__name__}")
-    flip = flow != "source_to_target"
+    edges = _edges_of_tensor(adjacency, sources, targets, self_loops, flow != "source_to_target", fused)
+    if edge_attr is None:
+        return edges, None
+    edge_attr = check(edge_attr, adjacency.size(1))
+    if self_loops:
+        kept, edge_attr = remove_self_loops(adjacency.long(), edge_attr)
+        kept, edge_attr = add_self_loops(kept, edge_attr, fill_value=fill_value, num_nodes=nodes)
+        if not fused:  # the same edges; a compiler must see that there are as many of them as of their features
+            edges = Edges(kept if flow == "source_to_target" else kept.flip(0), sources, targets)
+    return edges, edge_attr
+
+
+def _edges_of_tensor(edge_index: Tensor, sources: int, targets: int, loops: bool, flip: bool, fused: bool) -> Edges:
+    if not fused:
+        return plain_edges(edge_index, sources, targets, loops, flip)
     if torch.compiler.is_compiling():
-        oriented = adjacency.flip(0) if flip else adjacency
-        return build_neighbourhoods(oriented, sources, targets, self_loops), adjacency, values
-    return neighbourhoods(adjacency, sources, targets, self_loops, flip), adjacency, values
+        return build_neighbourhoods(edge_index.flip(0) if flip else edge_index, sources, targets, loops)
+    return neighbourhoods(edge_index, sources, targets, loops, flip)
+
+
+def _from_torch_sparse(
+    adjacency: Tensor, loops: int | None, fill_value: float | Tensor | str
+) -> tuple[Tensor, Tensor | None]:
+    """(edges, their features) of a transposed sparse adjacency, with self-loops for the first ``loops`` nodes."""
+    if adjacency.layout == torch.sparse_csc:
+        adjacency = adjacency.to_sparse_coo()
+    if loops is not None:
+        adjacency, _ = remove_self_loops(adjacency)
+        adjacency, _ = add_self_loops(adjacency, fill_value=fill_value, num_nodes=loops)
+    indices, values = to_edge_index(adjacency)
+    return indices.flip(0), values if values is not None and values.dim() > 1 else None
 
 
 def pack_attention(given: Any, edge_index: Tensor, weights: Tensor, out: Tensor) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,31 +11,25 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATv2Conv, MessagePassing
 from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.nn.inits import glorot
-from torch_geometric.utils import add_self_loops, remove_self_loops
+from torch_geometric.typing import OptPairTensor, OptTensor, PairTensor  # noqa: F401  (PyG reads the comments below)
 
 from ltga.errors import InputError
-from ltga.functional.graph import aggregate_edges
-from ltga.kernels import (
-    NORMALIZERS,
-    DistinctRows,
-    Neighbourhoods,
-    Part,
-    SparseFeatures,
-    compact_form,
-    counter_dropout,
-    project,
-    project_both,
-    torch_dropout,
-    used_again,
+from ltga.functional.graph import normalise_edges, score_pairs
+from ltga.kernels import NORMALIZERS, Neighbourhoods, Part, SparseFeatures, counter_dropout, torch_dropout
+from ltga.kernels.dispatch import has_compiled_kernels
+from ltga.kernels.neighbourhoods import Edges
+from ltga.nn.adjacency import edges_of, pack_attention
+from ltga.nn.checks import check_dropout, check_size, checked_edge_features
+from ltga.nn.edge_step import (
+    AttentionInputs,
+    fused_attention,
+    fused_logits_and_weights,
+    in_callers_order,
 )
-from ltga.nn.adjacency import graph_of, pack_attention
-from ltga.nn.checks import check_dropout, check_features, check_same_dtype, check_size
-from ltga.nn.edge_step import EdgeStep
-from ltga.nn.fused_gate import FusedGate, watched
-from ltga.nn.index import EntropicIndex, make_index, make_modifier
-
-Features = Tensor | SparseFeatures | DistinctRows
-HAS_NUMBA = importlib.util.find_spec("numba") is not None
+from ltga.nn.entitlement import is_ordinary, is_plain_linear, is_untouched, sums_plain_messages, transformed
+from ltga.nn.fused_gate import NodeTerms, fused_gate, may_fuse
+from ltga.nn.index import EdgeBias, EdgeIndex, EdgeScale, EntropicIndex, make_index, make_modifier
+from ltga.nn.projections import feature_pair, head_mean, projected, projected_both
 
 
 @dataclass(frozen=True)
@@ -151,11 +145,11 @@ class LTGAConv(GATv2Conv):
             self.lin_key = Linear(sources, heads * out_channels, bias=bias, weight_initializer="glorot")
         self.dropout_key: tuple[int, ...] | None = None  # if set, attention dropout depends on it alone
         self.dropout_part: Part | None = None  # if set, attention dropout treats the edges as these of a larger graph
-        self.register_load_state_dict_pre_hook(_keep_index_if_absent)
+        self.register_load_state_dict_pre_hook(_start_of_what_is_absent)
 
     def reset_parameters(self) -> None:
         """Redraw the weights and put the index back to q = 1."""
-        if self.__dict__.get("_modules", {}).get("index") is None:  # called by GATv2Conv's constructor
+        if not hasattr(self, "index"):  # called by GATv2Conv's constructor
             super().reset_parameters()
             return
         att, self.att = (
@@ -189,23 +183,22 @@ class LTGAConv(GATv2Conv):
             size: (sources, targets), checked against ``x`` if given; with a single ``x`` its first rows may be
                 the only targets.
         """
-        step, residual = self._prepare(x, edge_index, edge_attr, size)
-        keep = self._dropout_mask(step.source, step.graph.num_edges)
+        inputs = self._inputs(x, edge_index, edge_attr, size)
         weights = None
-        if self._fused(step.source) and not self._needs_messages():
-            out, csr_weights = step.fused(keep)
+        if isinstance(inputs.edges, Neighbourhoods):
+            keep = self._dropout_mask(inputs.source, inputs.edges.num_edges)
+            out, csr_weights = fused_attention(self, inputs, keep)
             if return_attention_weights:
-                weights = step.in_callers_order(csr_weights)
+                weights = in_callers_order(inputs.edges, csr_weights)
                 weights = weights if keep is None else weights * keep
         else:
-            _, weights = step.plain()
-            weights = weights if keep is None else weights * keep
-            out = self._aggregate(step, weights)
-        if residual is not None:
-            out = out + residual
+            weights = self._plain_weights(inputs)
+            out = self._plain_sum(inputs, weights)
+        if inputs.residual is not None:
+            out = out + inputs.residual
         if return_attention_weights:
             assert weights is not None
-            return pack_attention(edge_index, self._oriented(step.graph.edge_index), weights, out)
+            return pack_attention(edge_index, self._handed_out(inputs.edges), weights, out)
         return out
 
     @torch.no_grad()
@@ -218,109 +211,132 @@ class LTGAConv(GATv2Conv):
         >>> inside.weights.shape
         torch.Size([5, 1])
         """
-        step, _ = self._prepare(x, edge_index, edge_attr, None)
-        logits, weights = step.fused_logits_and_weights() if self._fused(step.source) else step.plain()
-        return Attention(
-            self._oriented(step.graph.edge_index), logits, step.q_in_callers_order().expand_as(logits), weights
-        )
-
-    def _prepare(
-        self, x: Any, edge_index: Any, edge_attr: Tensor | None, size: tuple[int, int] | None
-    ) -> tuple[EdgeStep, Tensor | None]:
-        """Everything attention needs, and the residual term."""
-        pair = self._features(x, size)
-        shape = (-1, self.heads, self.out_channels)
-        residual = None if self.res is None else self._project(self.res, pair[1])
-        if self.share_weights and pair[0] is pair[1]:
-            source = target = self._project(self.lin_l, pair[0])
-        elif isinstance(x, Tensor) and x.requires_grad and self._plain_product(x, self.lin_l, self.lin_r):
-            weights = ((linear.weight, linear.bias) for linear in (self.lin_l, self.lin_r))
-            source, target = project_both(x, pair[1].size(0), *weights)
+        inputs = self._inputs(x, edge_index, edge_attr, None)
+        q = inputs.q
+        if isinstance(inputs.edges, Neighbourhoods):
+            logits, weights = fused_logits_and_weights(self, inputs)
+            q = in_callers_order(inputs.edges, q) if inputs.q_in_csr_order else q
         else:
-            source, target = self._project(self.lin_l, pair[0]), self._project(self.lin_r, pair[1])
+            logits, weights = self._plain_logits(inputs), self._plain_weights(inputs, dropout=False)
+        return Attention(self._handed_out(inputs.edges), logits, q.expand_as(logits), weights)
+
+    def edge_update(  # type: ignore[override]
+        self,
+        x_j: Tensor,
+        x_i: Tensor,
+        key_j: OptTensor,
+        edge_attr: OptTensor,
+        q: Tensor,
+        scale: OptTensor,
+        shift: OptTensor,
+        dropout: bool,
+        index: Tensor,
+        dim_size: int | None,
+    ) -> Tensor:
+        """Attention weights ``[E, H]`` by the definitions in :mod:`ltga.functional`, dropout included."""
+        logits = self._logits(x_j, x_i, key_j, edge_attr, scale, shift)
+        weights = normalise_edges(logits, q, index, dim_size, self.normalizer)  # type: ignore[arg-type]
+        keep = self._dropout_mask(x_j, weights.size(0)) if dropout else None
+        return weights if keep is None else weights * keep
+
+    def _logits(
+        self,
+        x_j: Tensor,
+        x_i: Tensor,
+        key_j: Tensor | None,
+        edge_attr: Tensor | None,
+        scale: Tensor | None,
+        shift: Tensor | None,
+    ) -> Tensor:
+        shape = (-1, self.heads, self.out_channels)
+        edge = None if edge_attr is None else self.lin_edge(edge_attr).view(shape)
+        scoring, key = (self.scoring, x_j) if key_j is None else ("dot", key_j)
+        logits = score_pairs(key, x_i, scoring, self.att, self.negative_slope, edge, self.att_target)
+        logits = logits if scale is None else logits * scale
+        return logits if shift is None else logits + shift
+
+    def _plain_weights(self, inputs: AttentionInputs, dropout: bool = True) -> Tensor:
+        # edge_updater_type: (x: PairTensor, key: OptPairTensor, edge_attr: OptTensor, q: Tensor, scale: OptTensor, shift: OptTensor, dropout: bool)  # noqa: E501
+        return self.edge_updater(  # type: ignore[no-any-return]
+            self._oriented(inputs.edges.edge_index), x=(inputs.source, inputs.target), key=(inputs.key, None),
+            edge_attr=inputs.attributes, q=inputs.q, scale=inputs.scale, shift=inputs.shift, dropout=dropout,
+        )  # fmt: skip
+
+    def _plain_logits(self, inputs: AttentionInputs) -> Tensor:
+        j, i = inputs.edges.edge_index
+        key = None if inputs.key is None else inputs.key[j]
+        return self._logits(inputs.source[j], inputs.target[i], key, inputs.attributes, inputs.scale, inputs.shift)
+
+    def _plain_sum(self, inputs: AttentionInputs, weights: Tensor) -> Tensor:
+        """Weighted sums through PyG's messages, which hooks, explainers and overrides see."""
+        edge_index = self._oriented(inputs.edges.edge_index)
+        # propagate_type: (x: PairTensor, alpha: Tensor)
+        out = self.propagate(edge_index, x=(inputs.source, inputs.target), alpha=weights)
+        out = out.flatten(1) if self.concat else out.mean(dim=1)
+        return out if self.bias is None else out + self.bias
+
+    def _inputs(
+        self, x: Any, edge_index: Any, edge_attr: Tensor | None, size: tuple[int, int] | None
+    ) -> AttentionInputs:
+        """Everything attention needs: embeddings, edges, index and modifiers of the logits."""
+        compiled = self._may_compile(x)
+        pair = feature_pair(x, size, compact=compiled and is_plain_linear(self.lin_l))
+        shape = (-1, self.heads, self.out_channels)
+        residual = None if self.res is None else projected(self.res, pair.target, compiled)
+        if self.share_weights and pair.source is pair.target:
+            source = target = projected(self.lin_l, pair.source, compiled)
+        else:
+            source, target = projected_both(self.lin_l, self.lin_r, pair, compiled)
         source, target = source.view(shape), target.view(shape)
-        key = None if self.lin_key is None else self._project(self.lin_key, pair[0]).view(shape)
-        sizes = (source.size(0), target.size(0))
-        graph, attributes = self._graph(edge_index, edge_attr, *sizes)
-        shortcuts = FusedGate(self, source, target, pair, graph) if self._fused(source) else None
-        q = self.index(source, target, graph.edge_index, shortcuts)
-        scale = shift = None
-        if self.modifier is not None:
-            scale, shift = self.modifier(source, target, graph.edge_index, shortcuts)
-        in_csr_order = shortcuts is not None and self.index.csr_order and len(q) == graph.num_edges
-        return EdgeStep(self, source, target, key, graph, attributes, q, in_csr_order, scale, shift), residual
+        key = None if self.lin_key is None else projected(self.lin_key, pair.source, compiled).view(shape)
+        fused = compiled and self._may_fuse(source, target, key)
+        edges, attributes = self._edges(edge_index, edge_attr, source.size(0), target.size(0), fused)
+        fused = isinstance(edges, Neighbourhoods)
 
-    def _features(self, x: Any, size: tuple[int, int] | None) -> tuple[Features, Features]:
-        """(source features, target features), checked, in the cheapest form for a product."""
-        single = not isinstance(x, tuple | list)
-        pair = (x, x) if single else tuple(x)
-        if len(pair) != 2 or pair[0] is None or pair[1] is None:
-            raise InputError("x: expected a tensor or a pair (source features, target features), neither None")
-        for features in pair:
-            check_features(features)
-        sizes = (pair[0].size(0), pair[1].size(0))
-        narrower = single and size is not None and size[0] == sizes[0] and 0 <= size[1] < sizes[0]
-        if size is not None and tuple(size) != sizes and not narrower:
-            raise InputError(f"size: is {tuple(size)}, but x has {sizes[0]} sources and {sizes[1]} targets")
-        source = self._cheapest(pair[0])
-        if not single:
-            return source, source if pair[1] is pair[0] else self._cheapest(pair[1])
-        if size is None or not narrower:
-            return source, source
-        return source, source[: size[1]] if isinstance(source, Tensor) else source.head(size[1])
+        def node_terms(attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
+            if not (is_plain_linear(self.lin_l) and is_plain_linear(self.lin_r)):
+                return target.mean(1) @ attending.t(), source.mean(1) @ neighbour.t()
+            first = head_mean(self.lin_r, pair.target, self.heads, attending)
+            return first, head_mean(self.lin_l, pair.source, self.heads, neighbour)
 
-    def _cheapest(self, x: Tensor | SparseFeatures) -> Features:
-        """Sparse or repeated features as such, once they are seen to be constant."""
-        if not isinstance(x, Tensor) or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu"):
-            return x
-        if not self._fused(x) or x.dtype != self.lin_l.weight.dtype or not used_again(x):
-            return x
-        compact = compact_form(x)
-        return x if compact is None else compact
+        q, in_csr_order = self._index_of(source, target, edges, node_terms if fused else None)
+        scale, shift = self._modifiers_of(source, target, edges, node_terms if fused else None)
+        return AttentionInputs(source, target, key, residual, edges, attributes, q, in_csr_order, scale, shift)
 
-    def _project(self, linear: nn.Module, x: Features) -> Tensor:
-        if self._plain_product(x, linear):
-            return project(x, linear.weight, linear.bias)  # type: ignore[arg-type]
-        out: Tensor = linear(x if isinstance(x, Tensor) else x.to_dense())
-        return out
+    def _index_of(
+        self, source: Tensor, target: Tensor, edges: Edges, node_terms: NodeTerms | None
+    ) -> tuple[Tensor, bool]:
+        """q, and whether it stands in CSR order."""
+        index: Any = self.index
+        if node_terms is not None and is_untouched(index, EdgeIndex) and may_fuse(index.gate):
+            assert isinstance(edges, Neighbourhoods)
+            return index.note(fused_gate(index.gate, source, node_terms, edges, True, index.delta)), True
+        return index(source, target, self._own_copy(edges)), False
 
-    def _plain_product(self, x: Features, *linears: nn.Module) -> bool:
-        """Whether these linears are nothing but products, once the features are found to fit them."""
-        values = x if isinstance(x, Tensor) else x.values
-        plain = self._fused(values)
-        for linear in linears:
-            lazy = isinstance(linear.weight, nn.UninitializedParameter)
-            if not lazy and x.size(1) != linear.weight.size(1):  # type: ignore[operator]
-                raise InputError(f"x: has {x.size(1)} features, the layer was built for {linear.weight.size(1)}")  # type: ignore[operator]
-            check_same_dtype(values, linear.weight, "x")  # type: ignore[arg-type]
-            plain = plain and not lazy and not watched(linear)
-        return plain
+    def _modifiers_of(
+        self, source: Tensor, target: Tensor, edges: Edges, node_terms: NodeTerms | None
+    ) -> tuple[Tensor | None, Tensor | None]:
+        modifier: Any = self.modifier
+        if modifier is None:
+            return None, None
+        if node_terms is not None and is_untouched(modifier, EdgeBias, EdgeScale) and may_fuse(modifier.gate):
+            assert isinstance(edges, Neighbourhoods)
+            return modifier.modifiers(fused_gate(modifier.gate, source, node_terms, edges, False, 0.0))  # type: ignore[no-any-return]
+        return modifier(source, target, self._own_copy(edges))  # type: ignore[no-any-return]
 
-    def _graph(
-        self, edge_index: Any, edge_attr: Tensor | None, sources: int, targets: int
-    ) -> tuple[Neighbourhoods, Tensor | None]:
-        """The neighbourhoods attention runs over, and edge features in the same order."""
-        graph, plain, values = graph_of(edge_index, sources, targets, self.add_self_loops, self.flow, self.fill_value)
-        if edge_attr is None and values is None:
-            return graph, None
-        edge_attr = values if edge_attr is None else edge_attr
-        if not isinstance(edge_attr, Tensor) or not edge_attr.is_floating_point():
-            kind = edge_attr.dtype if isinstance(edge_attr, Tensor) else type(edge_attr).__name__
-            raise InputError(f"edge_attr: expected a floating-point tensor [E, D], got {kind}")
-        if self.lin_edge is None:
-            raise InputError("edge_attr: given, but the layer was built without edge_dim; pass edge_dim=...")
-        edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
-        edges = graph.num_edges if plain is None else plain.size(1)
-        fits = edge_attr.dim() == 2 and self.edge_dim in (-1, edge_attr.size(1))
-        if not fits or len(edge_attr) != edges:
-            raise InputError(f"edge_attr: expected [{edges}, {self.edge_dim}], got {list(edge_attr.shape)}")
-        if isinstance(self.lin_edge.weight, nn.UninitializedParameter):
-            self.lin_edge(edge_attr[:1])
-        check_same_dtype(edge_attr, self.lin_edge.weight, "edge_attr")
-        if self.add_self_loops and plain is not None:
-            kept, edge_attr = remove_self_loops(plain, edge_attr)
-            _, edge_attr = add_self_loops(kept, edge_attr, fill_value=self.fill_value, num_nodes=min(sources, targets))
-        return graph, edge_attr
+    def _edges(
+        self, edge_index: Any, edge_attr: Tensor | None, sources: int, targets: int, fused: bool
+    ) -> tuple[Edges, Tensor | None]:
+        """The edges attention runs over, and edge features in the same order."""
+        if self.flow != "source_to_target" and sources != targets:
+            raise InputError("flow: 'target_to_source' needs one x for both ends; flip edge_index instead")
+
+        def check(edge_attr: Any, edges: int) -> Tensor:
+            return checked_edge_features(edge_attr, edges, self.edge_dim, self.lin_edge)
+
+        return edges_of(
+            edge_index, edge_attr, sources, targets, self.add_self_loops, self.flow, self.fill_value, fused, check
+        )
 
     def _dropout_mask(self, like: Tensor, edges: int) -> Tensor | None:
         """0 or 1/(1-p) per edge and head, drawn exactly as ``F.dropout`` on the weights would."""
@@ -331,36 +347,35 @@ class LTGAConv(GATv2Conv):
             return counter_dropout(ones, self.dropout, self.dropout_key, self.dropout_part)
         return torch_dropout(ones, self.dropout, part=self.dropout_part)
 
-    def _needs_messages(self) -> bool:
-        """Explainers and hooks look at messages; everyone else gets the path without them."""
-        return bool(
-            self.explain or self._message_forward_hooks or self._message_forward_pre_hooks
-            or self._aggregate_forward_hooks or self._propagate_forward_hooks or self._edge_update_forward_hooks
-            or self._propagate_forward_pre_hooks or self._aggregate_forward_pre_hooks or self.aggr not in ("add", "sum")
-            or (self.lin_edge is not None and watched(self.lin_edge))
-        )  # fmt: skip
-
-    def _fused(self, x: Tensor) -> bool:
-        if self.backend == "torch":
+    def _may_compile(self, x: Any) -> bool:
+        """Whether compiled code can work on this input at all."""
+        if self.backend == "torch" or transformed():
             return False
-        able = HAS_NUMBA and x.device.type == "cpu"
+        first = x[0] if isinstance(x, tuple | list) and x else x
+        device = first.device if isinstance(first, Tensor) else torch.device("cpu")
+        able = has_compiled_kernels() and device.type == "cpu"
         if self.backend == "numba" and not able:
-            raise InputError(f"backend: 'numba' needs numba and CPU tensors, got {x.device}; use backend='auto'")
+            raise InputError(f"backend: 'numba' needs numba and CPU tensors, got {device}; use backend='auto'")
         return able
 
-    def _aggregate(self, step: EdgeStep, weights: Tensor) -> Tensor:
-        """Weighted sums in plain torch, through PyG's messages where somebody looks at them."""
-        if self._needs_messages():
-            # propagate_type: (x: PairTensor, alpha: Tensor)
-            out = self.propagate(self._oriented(step.graph.edge_index), x=(step.source, step.target), alpha=weights)
-        else:
-            out = aggregate_edges(weights, step.source, step.graph.edge_index, step.graph.num_targets)
-        out = out.flatten(1) if self.concat else out.mean(dim=1)
-        return out if self.bias is None else out + self.bias
+    def _may_fuse(self, *embeddings: Tensor | None) -> bool:
+        """Whether the fused kernels are what PyG's message passing would give, with nobody to see a difference."""
+        linear, parameters = self.lin_edge, (self.att, self.att_target, self.bias, *embeddings)
+        if linear is not None and not (is_plain_linear(linear) and linear.bias is None):
+            return False
+        ordinary = torch.compiler.is_compiling() or all(value is None or is_ordinary(value) for value in parameters)
+        return ordinary and sums_plain_messages(self, LTGAConv)
 
     def _oriented(self, edge_index: Tensor) -> Tensor:
         """From (source, target) back to the caller's orientation."""
         return edge_index if self.flow == "source_to_target" else edge_index.flip(0)
+
+    def _own_copy(self, edges: Edges) -> Tensor:
+        """Edges for code that is not ours: what is remembered must not change under its hands."""
+        return edges.edge_index.clone() if isinstance(edges, Neighbourhoods) else edges.edge_index
+
+    def _handed_out(self, edges: Edges) -> Tensor:
+        return self._oriented(self._own_copy(edges))
 
     def __repr__(self) -> str:
         return (
@@ -369,7 +384,7 @@ class LTGAConv(GATv2Conv):
         )
 
 
-def _keep_index_if_absent(
+def _start_of_what_is_absent(
     module: nn.Module,
     state: dict,
     prefix: str,
@@ -379,9 +394,16 @@ def _keep_index_if_absent(
     unexpected: list,
     errors: list,
 ) -> None:
-    """Let a ``GATv2Conv`` checkpoint load: what it does not know stays at its start, q = 1."""
-    own = module.state_dict()
-    new = [name for name in own if name.startswith(("index.", "modifier.", "att_target"))]
-    if not any(prefix + name in state for name in new):
-        for name in new:
-            state[prefix + name] = own[name]
+    """Let a ``GATv2Conv`` checkpoint load: what it does not know is put to its start, q = 1."""
+    own = ("index.", "modifier.", "att_target")
+    if any(name.startswith(tuple(prefix + part for part in own)) for name in state):
+        return
+    for part in ("index", "modifier"):
+        inner: Any = getattr(module, part)
+        if inner is not None and hasattr(inner, "reset_parameters"):
+            fresh = copy.deepcopy(inner)
+            with torch.random.fork_rng(devices=[]):  # loading draws no random numbers
+                fresh.reset_parameters()
+            state.update({f"{prefix}{part}.{name}": value for name, value in fresh.state_dict().items()})
+    if isinstance(module.att_target, Tensor):
+        state[f"{prefix}att_target"] = module.att_target.detach()

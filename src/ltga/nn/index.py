@@ -6,40 +6,33 @@ layer is GATv2. The same modules serve as the alpha of entmax attention.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterator
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from ltga.errors import InputError
+from ltga.nn.entitlement import is_plain_linear
 
 Granularity = Literal["global", "layer", "head", "edge"]
 GATE_WIDTH = 8
 Modifiers = tuple[Tensor | None, Tensor | None]
 
 
-class Shortcuts(Protocol):
-    """What a layer with compiled kernels can do faster for an :class:`EdgeMLP` than plain torch."""
-
-    def node_terms(self, attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights ``[K, C]`` times the endpoints' embeddings averaged over heads: ``[T, K]``, ``[S, K]``."""
-
-    def edge_outputs(
-        self, per_target: Tensor, per_source: Tensor, last: nn.Linear, csr_order: bool, bound: float
-    ) -> Tensor:
-        """``last(relu(per_target[i] + per_source[j]))`` for every edge, ``[E, H]``; :func:`bounded` if bound > 0."""
-
-
 class EntropicIndex(nn.Module):
     """Turns a layer's endpoint embeddings ``[S, H, C]``, ``[T, H, C]`` into q, ``[1, H]`` or ``[E, H]``.
 
-    An index that sets ``csr_order`` returns q in the order of ``Neighbourhoods.col`` when it is offered shortcuts.
+    An index of your own needs ``forward(source, target, edge_index)`` and nothing else; per-edge values come in the
+    order of ``edge_index``, in which sources stand first and self-loops last.
+
+    >>> class ByDegree(EntropicIndex):
+    ...     def forward(self, source, target, edge_index):
+    ...         degree = torch.bincount(edge_index[1], minlength=len(target))
+    ...         return (2 - 1 / degree[edge_index[1]]).unsqueeze(1).expand(-1, source.size(1))
     """
 
-    csr_order = False
-
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
         raise NotImplementedError
 
     def reset_parameters(self) -> None:
@@ -63,7 +56,7 @@ class FrozenIndex(EntropicIndex):
             raise InputError(f"index: a frozen q must lie in (-1, 4), got {value:g}")
         self.value = float(value)
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
         return torch.full((1, source.size(1)), self.value, dtype=source.dtype, device=source.device)
 
     def shannon_penalty(self) -> Tensor:
@@ -96,7 +89,7 @@ class LearnedIndex(EntropicIndex):
         """Current values, ``[1]`` or ``[H]``."""
         return bounded(self.raw, self.delta)
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
         if self.raw.numel() not in (1, source.size(1)):
             raise InputError(f"index: has {self.raw.numel()} values for a layer with {source.size(1)} heads")
         return self.q().expand(1, source.size(1))
@@ -136,29 +129,27 @@ class EdgeMLP(nn.Module):
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
 
-    def forward(
-        self,
-        source: Tensor,
-        target: Tensor,
-        edge_index: Tensor,
-        shortcuts: Shortcuts | None = None,
-        csr_order: bool = False,
-        bound: float = 0.0,
-    ) -> Tensor:
-        if source.size(2) != self.channels or self.out.out_features != source.size(1):
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
+        self.check(source)
+        i, j = edge_index[1], edge_index[0]
+        attending, neighbour = target.mean(1), source.mean(1)
+        if not is_plain_linear(self.hidden):  # somebody hooked or replaced it: it must be called
+            hidden = self.hidden(torch.cat([attending.index_select(0, i), neighbour.index_select(0, j)], dim=1))
+        else:
+            left, right = self.hidden.weight.split(self.channels, dim=1)
+            per_target, per_source = attending @ left.t() + self.hidden.bias, neighbour @ right.t()
+            hidden = per_target.index_select(0, i) + per_source.index_select(0, j)
+        out: Tensor = self.out(torch.relu(hidden))
+        return out
+
+    def check(self, source: Tensor) -> None:
+        """Raise unless the layer has the heads and channels that this was built for."""
+        heads = getattr(self.out, "out_features", source.size(1))
+        if source.size(2) != self.channels or heads != source.size(1):
             raise InputError(
-                f"index: the gate was built for {self.out.out_features} heads of {self.channels} channels, "
+                f"index: the gate was built for {heads} heads of {self.channels} channels, "
                 f"the layer has {source.size(1)} of {source.size(2)}"
             )
-        attending, neighbour = self.hidden.weight.split(self.channels, dim=1)
-        if shortcuts is not None:
-            per_target, per_source = shortcuts.node_terms(attending, neighbour)  # [T, width], [S, width]
-            return shortcuts.edge_outputs(per_target + self.hidden.bias, per_source, self.out, csr_order, bound)
-        per_target = target.mean(1) @ attending.t() + self.hidden.bias
-        per_source = source.mean(1) @ neighbour.t()
-        hidden = per_target.index_select(0, edge_index[1]) + per_source.index_select(0, edge_index[0])
-        out: Tensor = self.out(torch.relu(hidden))
-        return bounded(out, bound) if bound > 0 else out
 
 
 class EdgeIndex(EntropicIndex):
@@ -168,20 +159,27 @@ class EdgeIndex(EntropicIndex):
     tensor([[1., 1.]], grad_fn=<AddBackward0>)
     """
 
-    csr_order = True
-
     def __init__(self, channels: int, heads: int, delta: float = 1.0) -> None:
         super().__init__()
         self.delta = _positive(delta)
         self.gate = EdgeMLP(channels, heads)
+        self.keep_q = False  # whether shannon_penalty will be asked for; q of every pass is kept only then
+        self.listener: Callable[[EdgeIndex, Tensor], None] | None = None  # sees q of every pass, edges in any order
         self._seen: list[Tensor] = []  # q of every pass since the last backward
 
     def reset_parameters(self) -> None:
         self.gate.reset_parameters()
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None) -> Tensor:
-        q = self.gate(source, target, edge_index, shortcuts, self.csr_order, self.delta)
-        if self.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
+        return self.note(bounded(self.gate(source, target, edge_index), self.delta))
+
+    def note(self, q: Tensor) -> Tensor:
+        """Take down what a pass gave, for whoever asked; returns it."""
+        if torch.compiler.is_compiling():
+            return q
+        if self.listener is not None:
+            self.listener(self, q)
+        if self.keep_q and self.training and torch.is_grad_enabled():
             self._seen = [*self._seen[-63:], q]
             if q.requires_grad:
                 q.register_hook(lambda _: self._seen.clear())
@@ -189,11 +187,14 @@ class EdgeIndex(EntropicIndex):
 
     def shannon_penalty(self) -> Tensor:
         if not self._seen:
-            raise InputError("shannon_penalty: run the layer in training mode first; the edges' q is not known yet")
+            raise InputError(
+                "shannon_penalty: the edges' q is not known yet; set index.keep_q = True, then run the layer in "
+                "training mode"
+            )
         return ((torch.cat(self._seen) - 1) ** 2).mean()
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "_seen": []}  # graph-bound tensors can be neither copied nor stored
+        return {**self.__dict__, "_seen": [], "listener": None}  # what is bound to a graph cannot be copied or stored
 
 
 class EdgeBias(nn.Module):
@@ -206,19 +207,19 @@ class EdgeBias(nn.Module):
     def reset_parameters(self) -> None:
         self.gate.reset_parameters()
 
-    def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None
-    ) -> Modifiers:
-        return None, self.gate(source, target, edge_index, shortcuts)
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Modifiers:
+        return self.modifiers(self.gate(source, target, edge_index))
+
+    def modifiers(self, gate: Tensor) -> Modifiers:
+        """(factor, summand) of the logits from the MLP's output ``[E, H]``."""
+        return None, gate
 
 
 class EdgeScale(EdgeBias):
     """Capacity-matched control: logits times exp of the edge MLP (``[E, H]``), q left at 1."""
 
-    def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None
-    ) -> Modifiers:
-        return torch.exp(self.gate(source, target, edge_index, shortcuts)), None
+    def modifiers(self, gate: Tensor) -> Modifiers:
+        return torch.exp(gate), None
 
 
 class Temperature(nn.Module):
@@ -231,9 +232,7 @@ class Temperature(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.zeros_(self.raw)
 
-    def forward(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, shortcuts: Shortcuts | None = None
-    ) -> Modifiers:
+    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Modifiers:
         return torch.exp(self.raw).unsqueeze(0), None
 
 

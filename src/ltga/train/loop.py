@@ -16,6 +16,7 @@ from ltga.errors import InputError, TrainingError
 from ltga.kernels import SparseFeatures
 from ltga.nn.baselines import GAT
 from ltga.nn.conv import Attention
+from ltga.nn.index import EdgeIndex
 from ltga.nn.network import LTGA
 from ltga.train.optimizer import DecoupledAdam
 from ltga.train.protocol import Protocol
@@ -125,6 +126,9 @@ def train(model: nn.Module, task: Task, protocol: Protocol, seed: int, callbacks
     best = _Best(model)
     history: list[EpochInfo] = []
     stopped = "epochs"
+    for module in model.modules():
+        if isinstance(module, EdgeIndex):
+            module.keep_q = protocol.prior > 0
     with IndexWatch(model) as watch:
         try:
             for epoch in range(1, protocol.epochs + 1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,20 +24,19 @@ class IndexWatch:
     def __init__(self, model: nn.Module) -> None:
         self._model = model
         self._seen: dict[int, list[tuple[int, Tensor, Tensor]]] = {}  # edges, mean and std of every pass
-        self._handles: list[Any] = []
 
     def __enter__(self) -> IndexWatch:
         for module in self._model.modules():
             if isinstance(module, EdgeIndex):
-                self._handles.append(module.register_forward_hook(self._note))
+                module.listener = self._note
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        for module in self._model.modules():
+            if isinstance(module, EdgeIndex):
+                module.listener = None
 
     def read(self) -> list[LayerIndex]:
         """One entry per layer, over the passes since the last reading; none for a network without an index."""
@@ -52,7 +50,7 @@ class IndexWatch:
         self._seen.clear()
         return found
 
-    def _note(self, module: nn.Module, inputs: Any, q: Tensor) -> None:
+    def _note(self, module: EdgeIndex, q: Tensor) -> None:
         if module.training:
             return
         std, mean = torch.std_mean(q.detach().double(), dim=0, correction=0)

@@ -10,6 +10,7 @@ from torch_geometric.nn import GATConv, GATv2Conv
 
 from ltga.errors import InputError
 from ltga.kernels import torch_dropout
+from ltga.nn.baselines.propagation import sound_edges
 
 
 class GAT(nn.Module):
@@ -73,11 +74,13 @@ class GAT(nn.Module):
 
     def hidden(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
         """The representation ``[N, hidden_channels * heads]`` that the last layer reads (before dropout)."""
+        edge_index = sound_edges(edge_index, x.size(0))
         for layer in range(len(self.convs) - 1):
             x = F.elu(self._apply_layer(layer, x, edge_index, edge_attr))
         return x
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
+        edge_index = sound_edges(edge_index, x.size(0))
         x = self.hidden(x, edge_index, edge_attr)
         return self._apply_layer(len(self.convs) - 1, x, edge_index, edge_attr)
 

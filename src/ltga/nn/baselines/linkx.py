@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import LINKX as PyGLINKX
 
 from ltga.errors import InputError
+from ltga.nn.baselines.propagation import sound_edges
 
 
 class LINKX(nn.Module):
@@ -50,6 +51,8 @@ class LINKX(nn.Module):
         super().__init__()
         if num_layers < 1:
             raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        if num_nodes < 1:  # there is a weight for every node, scaled by their number
+            raise InputError(f"num_nodes: expected at least 1, got {num_nodes}")
         self.network = PyGLINKX(
             num_nodes, in_channels, hidden_channels * heads, num_classes, num_layers, dropout=dropout
         )
@@ -75,5 +78,5 @@ class LINKX(nn.Module):
                 f"x: LINKX was built for {self.network.num_nodes} nodes, got {x.size(0)}; "
                 f"build it with num_nodes={x.size(0)}"
             )
-        logits: Tensor = self.network(x, edge_index)
+        logits: Tensor = self.network(x, sound_edges(edge_index, x.size(0)))
         return logits

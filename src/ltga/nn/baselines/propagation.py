@@ -12,20 +12,43 @@ import torch
 from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
+from ltga.errors import GraphError
+from ltga.kernels.fingerprint import fingerprint, is_assumed_constant
+from ltga.kernels.neighbourhoods import check_edge_index
+
 T = TypeVar("T")
+
+
+def sound_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """``edge_index`` as int64, after :class:`GraphError` if it is no list of edges between ``num_nodes`` nodes.
+
+    PyG's layers notice some faults late and others never: an out-of-range self-loop is dropped without a word.
+
+    >>> sound_edges(torch.tensor([[7], [7]]), 3)
+    Traceback (most recent call last):
+    ...
+    ltga.errors.GraphError: edge_index: edge 0 has source 7, but there are 3 source nodes ...
+    """
+    if torch.compiler.is_compiling():  # the values are not known while a graph is being captured
+        return edge_index.long()
+    if isinstance(edge_index, Tensor) and edge_index.layout != torch.strided:
+        raise GraphError(f"edge_index: expected shape [2, E], got layout {edge_index.layout}; pass its indices")
+    check_edge_index(edge_index, num_nodes, num_nodes)
+    return edge_index.long()
 
 
 class OncePerGraph(Generic[T]):
     """Remembers what ``build(edge_index, num_nodes, dtype)`` made of the last graph it was shown.
 
-    A graph is the same if it is the same tensor object, unchanged since (torch counts in-place
-    writes). The memory holds one graph and is left out of copies and pickles of a model.
+    A graph is the same if it is the same tensor object with the same content, by its hash; of a tensor of
+    :func:`ltga.kernels.assume_constant` it is enough that torch has counted no in-place write. The edges are
+    checked when they are new. The memory holds one graph and is left out of copies and pickles of a model.
 
     >>> degree = OncePerGraph(lambda edge_index, n, dtype: edge_index[1].bincount(minlength=n))
     >>> edge_index = torch.tensor([[0, 1], [1, 2]])
     >>> degree(edge_index, 3, torch.float32) is degree(edge_index, 3, torch.float32)
     True
-    >>> edge_index[1, 0] = 2
+    >>> edge_index.numpy()[1, 0] = 2
     >>> degree(edge_index, 3, torch.float32)
     tensor([0, 0, 2])
     """
@@ -33,22 +56,33 @@ class OncePerGraph(Generic[T]):
     def __init__(self, build: Callable[[Tensor, int, torch.dtype], T]) -> None:
         self._build = build
         self._graph: Tensor | None = None
-        self._key: tuple[int, int, torch.dtype] | None = None
+        self._key: tuple[Any, ...] | None = None
         self._value: T | None = None
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> T:
-        if edge_index.is_inference():  # such tensors do not count their in-place writes
-            return self._build(edge_index, num_nodes, dtype)
-        key = (edge_index._version, num_nodes, dtype)
-        if self._value is None or edge_index is not self._graph or key != self._key:
+        state = _state(edge_index)
+        key = (state, num_nodes, dtype)
+        if self._value is None or edge_index is not self._graph or state is None or key != self._key:
             # Outside inference mode, so that what is kept can later serve training too.
             with torch.inference_mode(False), torch.no_grad():
-                self._value = self._build(edge_index, num_nodes, dtype)
+                self._value = self._build(sound_edges(edge_index, num_nodes), num_nodes, dtype)
             self._graph, self._key = edge_index, key
         return self._value
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._build,)
+
+
+def _state(edge_index: Any) -> tuple[Any, ...] | None:
+    """What stays the same for as long as a tensor's content does; ``None`` if that cannot be told."""
+    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
+        return None
+    counted = not edge_index.is_inference()
+    version = edge_index._version if counted else None
+    if counted and (edge_index.device.type != "cpu" or is_assumed_constant(edge_index)):
+        return version, edge_index.data_ptr(), edge_index.shape
+    return (version, fingerprint(edge_index)) if edge_index.device.type == "cpu" else None
 
 
 class SparseOperator:

@@ -1,0 +1,75 @@
+"""When compiled code may stand in for modules and messages: where nobody replaced, hooked or overrode anything.
+
+The fast path reads weights instead of calling modules, and aggregates without making messages. It is entitled to that
+only for modules and methods it knows, untouched. Everything else is called as the user left it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import _has_any_global_hook
+from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.aggr import SumAggregation
+from torch_geometric.nn.dense.linear import Linear
+
+_MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_PYG_HOOKS = tuple(
+    f"_{stage}_forward_{when}hooks"
+    for stage in ("propagate", "message", "aggregate", "message_and_aggregate", "edge_update")
+    for when in ("", "pre_")
+)
+_MESSAGE_METHODS = ("message", "aggregate", "update", "message_and_aggregate", "edge_update", "explain_message")
+
+
+def is_untouched(module: nn.Module, *kinds: type[nn.Module]) -> bool:
+    """Whether ``module`` is exactly one of ``kinds``, without hooks, parametrisations or methods of its own.
+
+    >>> linear = nn.Linear(2, 2)
+    >>> is_untouched(linear, nn.Linear), is_untouched(nn.utils.parametrizations.weight_norm(linear), nn.Linear)
+    (True, False)
+    """
+    if type(module) not in kinds or "forward" in module.__dict__ or "__call__" in module.__dict__:
+        return False
+    return not _has_any_global_hook() and not any(getattr(module, name, None) for name in _MODULE_HOOKS)
+
+
+def is_plain_linear(module: nn.Module) -> bool:
+    """Whether a call of ``module`` is x W^T + b with its ``weight`` and ``bias``, and nobody watches."""
+    if not is_untouched(module, Linear, nn.Linear):
+        return False
+    return is_ordinary(module.weight) and (module.bias is None or is_ordinary(module.bias))
+
+
+def is_ordinary(value: Any) -> bool:
+    """Whether ``value`` is a tensor of torch's own, whose memory holds its numbers."""
+    return type(value) in (Tensor, nn.Parameter) or isinstance(value, nn.UninitializedParameter)
+
+
+def sums_plain_messages(layer: MessagePassing, base: type[MessagePassing]) -> bool:
+    """Whether ``layer``'s messages are those of ``base``, summed, and nobody looks at them or changes them."""
+    kind = type(layer)
+    overridden = any(
+        getattr(kind, name) is not getattr(base, name) or name in layer.__dict__ for name in _MESSAGE_METHODS
+    )
+    if overridden or layer.explain or layer.decomposed_layers != 1 or not _propagates_as_pyg_does(layer):
+        return False
+    if any(getattr(layer, name) for name in _PYG_HOOKS):
+        return False
+    return layer.aggr in ("add", "sum") and is_untouched(layer.aggr_module, SumAggregation)
+
+
+def _propagates_as_pyg_does(layer: MessagePassing) -> bool:
+    """PyG generates a ``propagate`` for every class, in a module named after it; any other one is the user's."""
+    propagate = getattr(layer.propagate, "__func__", layer.propagate)
+    generated = {f"{kind.__module__}_{kind.__name__}_propagate" for kind in type(layer).__mro__}
+    return propagate is MessagePassing.propagate or propagate.__module__ in generated
+
+
+def transformed() -> bool:
+    """Whether torch.func or forward-mode differentiation is at work, which compiled code cannot see."""
+    if torch.compiler.is_compiling():
+        return False
+    return torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0
