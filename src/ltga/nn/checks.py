@@ -50,10 +50,10 @@ def checked_edge_features(edge_attr: Any, edges: int, edge_dim: int | None, line
     fits = edge_attr.dim() == 2 and (edge_dim == -1 or edge_attr.size(1) == edge_dim)
     if not fits or edge_attr.size(0) != edges:
         raise InputError(f"edge_attr: expected [{edges}, {edge_dim}], got {list(edge_attr.shape)}")
-    weight = getattr(linear, "weight", None)
+    weight = linear._parameters.get("weight")
     if isinstance(weight, nn.UninitializedParameter):
         linear(edge_attr[:1])
-        weight = linear.weight
+        weight = linear._parameters.get("weight")
     if isinstance(weight, Tensor):
         check_same_dtype(edge_attr, weight, "edge_attr")
     return edge_attr

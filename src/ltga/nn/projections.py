@@ -83,7 +83,7 @@ def head_mean(linear: nn.Module, x: Features, heads: int, weight: Tensor) -> Ten
 
 def fits_plain_linear(linear: nn.Module, x: Features) -> bool:
     """Whether ``linear`` is nothing but a product; if it is, the features must fit it."""
-    weight = getattr(linear, "weight", None)
+    weight = linear._parameters.get("weight")  # a parametrised weight may change by being looked at
     if not is_plain_linear(linear) or isinstance(weight, nn.UninitializedParameter):
         return False
     assert isinstance(weight, Tensor)
