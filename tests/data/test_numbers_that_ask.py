@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse
 import torch
 from safetensors.torch import save_file
 from torch_geometric.data import Data
@@ -137,6 +138,32 @@ def test_wide_sparse_features_in_a_small_file(platonov_arrays: Arrays, write_npz
         read_npz(write_npz(platonov_arrays | form))
 
 
+@pytest.mark.parametrize(
+    ("starts", "columns"),
+    [
+        ([0, 10**9, *[0] * 11], []),  # the last row ends at 0: scipy checks nothing and reads beyond the end
+        ([0, *[-5] * 11, 0], []),
+        ([5, *[1] * 12], [0]),
+        ([0, *[2] * 12], [0]),
+        ([0, *[1] * 12], [4]),
+        ([0, *[1] * 12], [-1]),
+        ([0, 1], [0]),
+    ],
+)
+def test_sparse_rows_outside_the_matrix(
+    starts: list[int], columns: list[int], platonov_arrays: Arrays, write_npz: Write
+) -> None:
+    del platonov_arrays["node_features"]
+    form = {
+        "features_data": np.ones(len(columns), dtype=np.float32),
+        "features_indices": np.array(columns, dtype=np.int32),
+        "features_indptr": np.array(starts, dtype=np.int32),
+        "features_shape": np.array([12, 4]),
+    }
+    with pytest.raises(DataError, match=r"features_\* are not a valid CSR matrix"):
+        read_npz(write_npz(platonov_arrays | form))
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_packing_that_hides_a_bomb_is_refused(method: int, tmp_path: Path) -> None:
     content = io.BytesIO()
@@ -244,6 +271,14 @@ def test_a_list_mentioned_again_and_again(tmp_path: Path) -> None:
     (tmp_path / "graph").write_bytes(pickle.dumps(dict.fromkeys(range(300), shared), protocol=2))
     with pytest.raises(DataError, match="lists of more entries than the file has bytes"):
         load_inert(tmp_path / "graph")
+
+
+def test_a_pickled_matrix_whose_rows_lie_outside_it(tmp_path: Path) -> None:
+    matrix = scipy.sparse.csr_matrix((10, 3), dtype=np.float32)
+    matrix.indptr[1] = 10**9
+    (tmp_path / "tx").write_bytes(pickle.dumps(matrix, 3))
+    with pytest.raises(DataError, match="rows that do not follow one another"):
+        load_inert(tmp_path / "tx")
 
 
 @pytest.mark.parametrize("name", [b"scipy.sparse.csr\ncsr_matrix", b"numpy.core.multiarray\nscalar", b"numpy\nndarray"])

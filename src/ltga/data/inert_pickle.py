@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ltga.data.bounds import in_a_line
+from ltga.data.csr import checked_csr
 from ltga.errors import DataError
 
 
@@ -60,15 +60,11 @@ class _Csr:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.parts = dict(state)
 
-    def matrix(self) -> scipy.sparse.csr_matrix:
+    def matrix(self) -> Any:
         """The matrix, if its parts belong together."""
-        arrays: Any = tuple(self.parts[key].array() for key in ("data", "indices", "indptr"))
+        data, indices, indptr = (self.parts[key].array() for key in ("data", "indices", "indptr"))
         rows, columns = (int(side) for side in self.parts["_shape"])
-        if rows != arrays[2].size - 1 or arrays[1].dtype.kind not in "iu" or arrays[2].dtype.kind not in "iu":
-            raise ValueError(f"a matrix of {rows} rows with row starts {arrays[2].shape}")
-        matrix: Any = scipy.sparse.csr_matrix(arrays, shape=(rows, columns))
-        matrix.check_format(full_check=True)
-        return matrix
+        return checked_csr(data, indices, indptr, (rows, columns))
 
 
 class _Scalar:

@@ -7,13 +7,13 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-import scipy.sparse
 
 from ltga.data.assemble import GraphArrays
 from ltga.data.bounds import DEFLATE_RATIO, MAX_BYTES, check_dense_size, in_a_line
+from ltga.data.csr import checked_csr
 from ltga.data.edges import CONVENTIONS
 from ltga.data.splits import Masks
 from ltga.errors import DataError
@@ -155,14 +155,11 @@ def _sparse_features(arrays: Mapping[str, np.ndarray], path: Path, max_bytes: in
     shape = arrays["features_shape"].tolist()
     if not isinstance(shape, list) or len(shape) != 2 or any(not isinstance(n, int) or n < 1 for n in shape):
         raise DataError(f"{path}: features_shape must be two positive whole numbers, got {shape}")
-    parts: Any = tuple(arrays[key] for key in _SPARSE[:3])
-    check_dense_size(shape[0], shape[1], sum(part.nbytes for part in parts), path, max_bytes)
+    data, indices, indptr = (arrays[key] for key in _SPARSE[:3])
+    check_dense_size(shape[0], shape[1], data.nbytes + indices.nbytes + indptr.nbytes, path, max_bytes)
     try:
-        for key in _SPARSE[1:3]:
-            _whole_numbers(arrays[key], key, path)
-        matrix: Any = scipy.sparse.csr_matrix(parts, shape=tuple(shape))
-        matrix.check_format(full_check=True)
-        return matrix.toarray()
+        dense: np.ndarray = checked_csr(data, indices, indptr, (shape[0], shape[1])).toarray()
+        return dense
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise DataError(f"{path}: features_* are not a valid CSR matrix ({in_a_line(error)})") from None
 
