@@ -21,7 +21,7 @@ import torch
 from safetensors.torch import save_file
 from torch_geometric.data import Data
 
-from ltga.data import dataset_from_data, load_data, load_dataset, save_data, syntax_graph
+from ltga.data import Nodes, dataset_from_data, load_data, load_dataset, save_data, syntax_graph
 from ltga.data.geom_gcn import read_geom_gcn
 from ltga.data.inert_pickle import _Array, _Csr, _Scalar, load_inert
 from ltga.data.npz import read_npz
@@ -162,6 +162,31 @@ def test_sparse_rows_outside_the_matrix(
     }
     with pytest.raises(DataError, match=r"features_\* are not a valid CSR matrix"):
         read_npz(write_npz(platonov_arrays | form))
+
+
+@pytest.mark.parametrize("code", [0x110000, 0xFFFFFFFF, 0xD800])
+def test_text_of_characters_that_do_not_exist(code: int, platonov_arrays: Arrays, write_npz: Write) -> None:
+    names = np.array(["a", "b", "c"])
+    names.view(np.uint32)[1] = code
+    with pytest.raises(DataError, match="class_names holds characters that do not exist"):
+        load_dataset(write_npz(platonov_arrays | {"class_names": names}))
+    convention = np.array("directed").reshape(1)
+    convention.view(np.uint32)[0] = code
+    with pytest.raises(DataError, match="edge_convention holds characters that do not exist"):
+        load_dataset(write_npz(platonov_arrays | {"edge_convention": convention[0:1].reshape(())}))
+
+
+def test_an_array_without_a_header(tmp_path: Path) -> None:
+    path = npz_with(tmp_path / "odd.npz", {"edges.npy": b""})
+    with pytest.raises(DataError, match=r"edges\.npy is not a plain numpy array \(\w"):
+        read_npz(path)
+
+
+def test_a_graph_without_edges_has_a_fingerprint(platonov_arrays: Arrays, write_npz: Write) -> None:
+    empty = np.zeros((0, 2), dtype=int)
+    dataset = load_dataset(write_npz(platonov_arrays | {"edges": empty, "edge_features": np.zeros((0, 3))}))
+    assert dataset.data.edge_index.shape == (2, 0) and len(dataset.fingerprint) == 64
+    assert len(Nodes(dataset.data.x, dataset.data.edge_index).fingerprint) == 64
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

@@ -42,4 +42,4 @@ def test_some_spoiled_files(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is measured through /proc")
 def test_many_spoiled_files(tmp_path: Path) -> None:
-    fuzz(8000, 1, tmp_path / "run")
+    fuzz(20_000, 1, tmp_path / "run")

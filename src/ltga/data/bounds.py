@@ -58,6 +58,10 @@ def in_a_line(error: object, length: int = 300) -> str:
 
     >>> in_a_line("first\\nsecond\\x1b[31m")
     'first second [31m'
+    >>> in_a_line(EOFError())
+    'EOFError'
     """
     text = re.sub(r"[^\x20-\x7e\u00a1-\ud7ff\ue000-\uffff]+", " ", str(error)).strip()
+    if not text and isinstance(error, BaseException):
+        text = type(error).__name__
     return text if len(text) <= length else f"{text[:length]}..."

@@ -104,7 +104,8 @@ class Dataset:
         for part in parts:
             if part is not None:
                 digest.update(f"{part.dtype} {tuple(part.shape)}".encode())
-                digest.update(memoryview(part.detach().cpu().contiguous().numpy()).cast("B"))
+                if part.numel():  # a graph may have no edges, and no bytes have no view
+                    digest.update(memoryview(part.detach().cpu().contiguous().numpy()).cast("B"))
         return digest.hexdigest()
 
     def __repr__(self) -> str:

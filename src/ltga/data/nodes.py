@@ -64,7 +64,8 @@ class Nodes:
             for part in (self.data.x, self.data.edge_index, self.data.get("edge_attr")):
                 if part is not None:
                     digest.update(f"{tuple(part.shape)}".encode())
-                    digest.update(memoryview(part.contiguous().numpy()).cast("B"))
+                    if part.numel():  # a graph may have no edges, and no bytes have no view
+                        digest.update(memoryview(part.contiguous().numpy()).cast("B"))
             self._memo["sha256"] = digest.hexdigest()
         return self._memo["sha256"]
 

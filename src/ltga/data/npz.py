@@ -223,12 +223,23 @@ def _class_names(arrays: Mapping[str, np.ndarray], path: Path) -> tuple[str, ...
         return None
     if names.dtype.kind != "U" or names.ndim != 1:
         raise DataError(f"{path}: class_names must be a list of text, got {names.dtype} {list(names.shape)}")
+    _check_text(names, "class_names", path)
     return tuple(names.tolist())
+
+
+def _check_text(text: np.ndarray, key: str, path: Path) -> None:
+    """Refuse characters that do not exist: numpy stores any 32 bits as one, and Python fails on it later."""
+    codes = np.frombuffer(np.ascontiguousarray(text.astype(text.dtype.newbyteorder("="))).tobytes(), np.uint32)
+    if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+        raise DataError(f"{path}: {key} holds characters that do not exist; fetch it again")
 
 
 def _convention(arrays: Mapping[str, np.ndarray], path: Path) -> str | None:
     if "edge_convention" not in arrays:
         return None
+    if arrays["edge_convention"].dtype.kind != "U" or arrays["edge_convention"].shape != ():
+        raise DataError(f"{path}: edge_convention must be one text; use one of {', '.join(CONVENTIONS)}")
+    _check_text(arrays["edge_convention"], "edge_convention", path)
     convention = str(arrays["edge_convention"])
     if convention not in CONVENTIONS:
         raise DataError(f"{path}: edge_convention is {convention!r}; use one of {', '.join(CONVENTIONS)}")
