@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,10 +100,12 @@ def _params(given: dict[str, Any]) -> dict[str, Any]:
 
 def _classes(labels: list[Any], dtype: str) -> np.ndarray:
     """The labels as they were; the width of text follows from the text, not from what the file says."""
-    kind = np.dtype(dtype)
-    if kind.kind not in "biufUO" or any(not isinstance(label, str | int | float) for label in labels):
-        raise ValueError(f"labels of {kind}")
-    classes = np.array(labels, dtype=str if kind.kind == "U" else kind)
+    # Not numpy's own reading alone, which takes far more than names of kinds.
+    if not re.fullmatch(r"object|[<>=|]?([biuf][1-9]{1,2}|U[0-9]+)", dtype):
+        raise ValueError(f"labels of {dtype[:40]}")
+    if any(not isinstance(label, str | int | float) for label in labels):
+        raise ValueError("labels that are no numbers or text")
+    classes = np.array(labels, dtype=str if "U" in dtype else np.dtype(dtype))
     if classes.ndim != 1 or len(set(classes.tolist())) != len(labels):
         raise ValueError("labels that repeat")
     return classes
