@@ -117,3 +117,18 @@ def test_the_fingerprint_tells_graphs_apart() -> None:
         {"test": flip(parts()["test"], 0, 4)},
     ]
     assert len({build().fingerprint, *(build(**change).fingerprint for change in changes)}) == 6
+
+
+def test_the_fingerprint_follows_the_data():
+    """Two fits with a change in between are two runs, however the change was made."""
+    from ltga.data import csbm
+
+    dataset = csbm(num_nodes=30)
+    seen = {dataset.fingerprint}
+    dataset.data.x[0, 0] += 1
+    seen.add(dataset.fingerprint)
+    dataset.data.edge_index.numpy()[0, 0] += 1
+    seen.add(dataset.fingerprint)
+    dataset.data.y.data[0] = 1 - dataset.data.y[0]
+    seen.add(dataset.fingerprint)
+    assert len(seen) == 4

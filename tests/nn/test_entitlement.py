@@ -221,7 +221,12 @@ class OurPropagate(LTGAConv):
         return 3 * super().propagate(edge_index, size=size, **kwargs)
 
 
-OVERRIDES = [(TheirMessage, OurMessage), (TheirUpdate, OurUpdate), (TheirAggregate, OurAggregate), (TheirEdges, OurEdges)]
+OVERRIDES = [
+    (TheirMessage, OurMessage),
+    (TheirUpdate, OurUpdate),
+    (TheirAggregate, OurAggregate),
+    (TheirEdges, OurEdges),
+]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

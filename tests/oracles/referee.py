@@ -6,20 +6,26 @@ follows (which makes derivatives up to the third order exact).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+Blur = Callable[[Tensor], Tensor]
+
 
 def exp_q(x: Tensor, q: Tensor) -> Tensor:
-    d = torch.where(q == 1, torch.ones_like(q), q - 1)
-    u = d * x
-    inside = u > -1
-    power = torch.exp(torch.log(torch.where(inside, 1 + u, torch.ones_like(u))) / d)
-    # At q = 1 the series in q - 1, as far as second derivatives need it.
-    e = q - 1
-    near = torch.exp(x) * (1 - e * x**2 / 2 + e**2 * (x**3 / 3 + x**4 / 8))
-    return torch.where(q == 1, near, torch.where(inside, power, torch.zeros_like(u)))
+    u = (q - 1) * x
+    inside, near = u > -1, u.abs() < 0.05
+    # Close to q = 1 the textbook formula loses its digits: log(1 + u) / u by its series there.
+    ratio, small = torch.zeros_like(u), torch.where(near, u, torch.zeros_like(u))
+    for n in range(20, -1, -1):
+        ratio = 1 / (n + 1) - small * ratio
+    far = torch.where(near | ~inside, torch.ones_like(q), q - 1).expand_as(u)
+    power = torch.log(torch.where(near | ~inside, torch.ones_like(u), 1 + u)) / far
+    y = torch.exp(torch.where(near, x * ratio, power))
+    return torch.where(inside, y, torch.zeros_like(u))
 
 
 def q_softmax(z: Tensor, q: Tensor) -> Tensor:
@@ -44,10 +50,10 @@ def entmax(z: Tensor, alpha: Tensor) -> Tensor:
     return exp_q(z - z.amax(0) + nu, alpha)
 
 
-def gate(parameters: dict[str, Tensor], prefix: str, target: Tensor, source: Tensor) -> Tensor:
+def gate(parameters: dict[str, Tensor], prefix: str, target: Tensor, source: Tensor, blur: Blur) -> Tensor:
     joined = torch.cat([target.mean(1), source.mean(1)], 1)
     hidden = F.linear(joined, parameters[f"{prefix}.hidden.weight"], parameters[f"{prefix}.hidden.bias"])
-    return F.linear(hidden.relu(), parameters[f"{prefix}.out.weight"], parameters[f"{prefix}.out.bias"])
+    return F.linear(blur(hidden).relu(), parameters[f"{prefix}.out.weight"], parameters[f"{prefix}.out.bias"])
 
 
 def add_loops(edges: Tensor, attr: Tensor | None, nodes: int, fill: float | str) -> tuple[Tensor, Tensor | None]:
@@ -84,8 +90,12 @@ def layer(
     fill: float | str = "mean",
     keep: Tensor | None = None,
     flip: bool = False,
+    blur: Blur = lambda value: value,
 ) -> tuple[Tensor, Tensor]:
-    """(output, weights after dropout); everything float64, parameters by state-dict name."""
+    """(output, weights after dropout); everything float64, parameters by state-dict name.
+
+    ``blur`` is applied to what a layer in a smaller type would round on the way.
+    """
     if loops:
         edges, attr = add_loops(edges, attr, min(len(x[0]), len(x[1])), fill)
     edges = edges.flip(0) if flip else edges
@@ -96,26 +106,27 @@ def layer(
             len(features), heads, -1
         )
 
-    source, target = project("lin_l", x[0]), project("lin_r", x[1])
+    source, target = blur(project("lin_l", x[0])), blur(project("lin_r", x[1]))
     j, i = edges
     key = (project("lin_key", x[0]) if scoring == "qkv" else source)[j]
     if attr is not None:
         key = key + F.linear(attr, parameters["lin_edge.weight"]).view(len(attr), heads, source.size(2))
     if scoring == "gatv2":
-        logits = (F.leaky_relu(key + target[i], slope) * parameters["att"]).sum(-1)
+        logits = (F.leaky_relu(blur(key + target[i]), slope) * parameters["att"]).sum(-1)
     elif scoring == "gat":
         both = (key * parameters["att"]).sum(-1) + (target[i] * parameters["att_target"]).sum(-1)
-        logits = F.leaky_relu(both, slope)
+        logits = F.leaky_relu(blur(both), slope)
     else:
         logits = (key * target[i]).sum(-1) / key.size(-1) ** 0.5
     if modifier == "edge-bias":
-        logits = logits + gate(parameters, "modifier.gate", target[i], source[j])
+        logits = logits + gate(parameters, "modifier.gate", target[i], source[j], blur)
     elif modifier == "edge-scale":
-        logits = logits * gate(parameters, "modifier.gate", target[i], source[j]).exp()
+        logits = logits * gate(parameters, "modifier.gate", target[i], source[j], blur).exp()
     elif modifier == "temperature":
         logits = logits * parameters["modifier.raw"].exp()
+    logits = blur(logits)
     if index == "edge":
-        q = 1 + delta * torch.tanh(gate(parameters, "index.gate", target[i], source[j]))
+        q = 1 + delta * torch.tanh(gate(parameters, "index.gate", target[i], source[j], blur))
     elif isinstance(index, str):
         q = (1 + delta * torch.tanh(parameters["index.raw"])).expand_as(logits)
     else:
@@ -131,7 +142,7 @@ def layer(
         here = normalise(logits[row], q[row])
         here = here if keep is None else here * keep[row]
         weights = weights.index_copy(0, row, here)
-        messages = here.unsqueeze(-1) * source[j[row]]
+        messages = blur(here.unsqueeze(-1) * source[j[row]])
         total = {"add": messages.sum(0), "mean": messages.mean(0), "max": messages.amax(0)}[aggr]
         out = out.index_copy(0, torch.tensor([node]), total.unsqueeze(0))
     out = out.flatten(1) if concat else out.mean(1)

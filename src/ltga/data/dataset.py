@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -96,9 +95,9 @@ class Dataset:
         train, val, test = (mask[i] for mask in self._masks)
         return train, val, test
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A sha256 of features, labels, edges and splits: two graphs of one name can be told apart."""
+        """A sha256 of features, labels, edges and splits as they are now: two graphs of one name can be told apart."""
         digest = hashlib.sha256()
         parts = (self.data.x, self.data.y, self.data.edge_index, self.data.get("edge_attr"), *self._masks)
         for part in parts:

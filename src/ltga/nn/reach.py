@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ltga.errors import InputError
-from ltga.kernels import Part, SparseFeatures, SparseRows, compact_form
+from ltga.kernels import Part, SparseFeatures, SparseRows, assume_constant, compact_form
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def _hop_into(
     read = torch.cat([written, further.nonzero().squeeze(1)])
     place[read] = torch.arange(len(read))
     hop = Hop(
-        torch.stack([place[source[used]], place[target[used]]]),
+        assume_constant(torch.stack([place[source[used]], place[target[used]]])),
         None if edge_attr is None else edge_attr[used],
         (len(read), len(written)),
         Part(read, num_nodes),

@@ -95,7 +95,9 @@ def identify(specs: Iterable[RunSpec], root: str | Path | None = None, *, downlo
         except DataError as error:
             absent[name] = str(error)
             continue
+        fingerprint = dataset.fingerprint
         for spec in specs:
             if spec.dataset == name:
-                ids[spec] = run_id(run_configuration(dataset, spec.method, spec.seed, spec.split, spec.protocol))
+                what = (spec.method, spec.seed, spec.split, spec.protocol)
+                ids[spec] = run_id(run_configuration(dataset, *what, fingerprint=fingerprint))
     return Identified({spec: ids[spec] for spec in specs if spec in ids}, absent)

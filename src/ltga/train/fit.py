@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from ltga.data import Dataset, dataset_from_data, load_dataset
 from ltga.errors import InputError, RecordError
-from ltga.kernels import SparseFeatures, compact_form
+from ltga.kernels import SparseFeatures, assume_constant, compact_form
 from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
 from ltga.nn.methods import find_method
@@ -160,8 +160,9 @@ def run_configuration(
     split: int | None,
     protocol: Protocol,
     minibatch: MiniBatch | None = None,
+    fingerprint: str | None = None,
 ) -> dict[str, Any]:
-    """The checked configuration of a run, from which its id follows."""
+    """The checked configuration of a run, from which its id follows; whoever asks often gives the ``fingerprint``."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
     split = (seed - 1) % dataset.num_splits if split is None else split
@@ -169,7 +170,7 @@ def run_configuration(
         raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
     dataset.split(split)  # complains about a split that is not there
     name = find_method(method).name
-    config = configuration(dataset.name, dataset.fingerprint, split, name, protocol.model_dump(), seed)
+    config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.model_dump(), seed)
     if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
         config["minibatch"] = minibatch.as_settings()
     if (fault := configuration_fault(config)) is not None:  # now, rather than when a finished run is to be stored
@@ -218,7 +219,7 @@ def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> nn.
 def make_task(dataset: Dataset, split: int, model: nn.Module, protocol: Protocol) -> Task:
     """The graph and a split as the loop wants them."""
     data = dataset.data
-    dense = data.x.contiguous()  # dropout draws in the order of memory, which must not decide a run
+    dense = assume_constant(data.x.contiguous())  # dropout draws in the order of memory, which must not decide a run
     edge_attr = data.get("edge_attr")
     if edge_attr is not None:
         edge_attr = edge_attr.to(data.x.dtype).reshape(data.edge_index.size(1), -1)
@@ -226,7 +227,7 @@ def make_task(dataset: Dataset, split: int, model: nn.Module, protocol: Protocol
     compact = compact_form(dense) if protocol.init == "paired" and isinstance(model, LTGA) else None
     x = compact if isinstance(compact, SparseFeatures) else dense
     nodes = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
-    return Task(x, data.edge_index, edge_attr, data.y, *nodes)
+    return Task(x, assume_constant(data.edge_index), edge_attr, data.y, *nodes)
 
 
 def _shape(dataset: Dataset) -> dict[str, Any]:
