@@ -101,7 +101,7 @@ def _params(given: dict[str, Any]) -> dict[str, Any]:
 def _classes(labels: list[Any], dtype: str) -> np.ndarray:
     """The labels as they were; the width of text follows from the text, not from what the file says."""
     # Not numpy's own reading alone, which takes far more than names of kinds.
-    if not re.fullmatch(r"object|[<>=|]?([biuf][1-9]{1,2}|U[0-9]+)", dtype):
+    if not re.fullmatch(r"object|[<>=|]?([biuf][1-9]{1,2}|U[0-9]{1,6})", dtype):
         raise ValueError(f"labels of {dtype[:40]}")
     if any(not isinstance(label, str | int | float) for label in labels):
         raise ValueError("labels that are no numbers or text")
