@@ -24,6 +24,7 @@ __all__ = [
     "Protocol",
     "Run",
     "__version__",
+    "assume_constant",
     "build_model",
     "explain",
     "fit",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "assume_constant": "ltga.kernels",
     "Dataset": "ltga.data",
     "Nodes": "ltga.data",
     "load_dataset": "ltga.data",

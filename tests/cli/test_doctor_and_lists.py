@@ -10,7 +10,7 @@ import pytest
 
 from ltga.cli.app import app
 from ltga.data import CATALOGUE
-from ltga.nn.edge_step import EdgeStep
+from ltga.nn import conv as layer
 from ltga.nn.methods import METHODS
 
 
@@ -29,13 +29,13 @@ def test_a_sound_installation(ltga: Any, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_wrong_kernels_are_found(ltga: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = EdgeStep.fused
+    right = layer.fused_attention
 
-    def wrong(step: EdgeStep, keep: Any) -> Any:
-        out, weights = right(step, keep)
+    def wrong(*given: Any) -> Any:
+        out, weights = right(*given)
         return out * 1.01, weights
 
-    monkeypatch.setattr(EdgeStep, "fused", wrong)
+    monkeypatch.setattr(layer, "fused_attention", wrong)
     outcome = ltga("doctor")
     assert outcome.code == 1
     assert [line.split()[1] for line in outcome.out.splitlines() if line.split()[0] == "broken"] == ["self-test"]

@@ -327,7 +327,7 @@ def test_what_is_handed_out_can_be_edited(backend):
     conv = LTGAConv(FEATURES, 4, heads=2, backend=backend).double()
     wanted = conv(x, edge_index)
     conv.attend(x, edge_index).edge_index.zero_()
-    _, (returned, weights) = conv(x, edge_index, return_attention_weights=True)
+    _, (returned, _) = conv(x, edge_index, return_attention_weights=True)
     returned.zero_()
     assert torch.equal(conv(x, edge_index), wanted)
     editing = LTGAConv(FEATURES, 4, heads=2, index=Editing(), backend="numba").double()

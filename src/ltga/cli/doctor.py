@@ -69,7 +69,9 @@ def kernels(root: Path | None) -> Iterator[Check]:
 
     if not has_compiled_kernels():
         yield Check(
-            "kernels", "broken", "numba cannot be imported, or NUMBA_DISABLE_JIT is set; training falls back to plain torch, many times slower"
+            "kernels",
+            "broken",
+            "numba is missing, or NUMBA_DISABLE_JIT is set; training falls back to plain torch, many times slower",
         )
         return
     count, folder = compiled_kernels(), kernel_folder()
