@@ -25,6 +25,7 @@ PAGES = (
     "docs/results.md",
     "docs/audit.md",
     "docs/kernels.md",
+    "docs/reliability.md",
     "docs/catalogue.md",
     "docs/statistics.md",
     "docs/guides/when-not.md",
@@ -180,8 +181,45 @@ def discrepancies() -> str:
     return "\n\n".join(parts)
 
 
+def fuzzers() -> str:
+    """The counts of the last slow run, from results/fuzz.json."""
+    counts = json.loads((ROOT / "results" / "fuzz.json").read_text())
+    rows = [[family, f"{found['cases']:,}", f"{found['faults']:,}"] for family, found in counts.items()]
+    return markdown(["family", "cases", "faults"], rows)
+
+
+def checks() -> str:
+    """What looking at remembered tensors costs, from benchmarks/checks.json."""
+    rows = [
+        [
+            name,
+            f"{1e3 * work['layer']:.1f} ms",
+            f"{1e3 * work['edges']:.2f} ms",
+            f"{1e3 * work['features']:.2f} ms",
+            share,
+        ]
+        for name, work in json.loads((ROOT / "benchmarks" / "checks.json").read_text()).items()
+        for share in [f"{(work['edges'] + work['features']) / work['layer']:.1%}"]
+    ]
+    return markdown(
+        ["one layer, forward and backward", "time", "check of the edges", "of the features", "together"], rows
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
-    made.__name__: made for made in (speed, benchmarks, results, moved, averages, methods, datasets, discrepancies)
+    made.__name__: made
+    for made in (
+        speed,
+        benchmarks,
+        results,
+        moved,
+        averages,
+        methods,
+        datasets,
+        discrepancies,
+        fuzzers,
+        checks,
+    )
 }
 
 

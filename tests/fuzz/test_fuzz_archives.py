@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fuzz import tally
 from ltga.errors import RecordError
 from ltga.suite import Store
 from ltga.suite.archive import read_archive, stored_records, unpack_archive, write_archive
@@ -119,7 +120,7 @@ def _sealed(path: Path, run: str) -> bool:
 def test_damaged_archives(tmp_path: Path, cases: int, capsys: pytest.CaptureFixture[str]) -> None:
     faults = hunt(tmp_path, cases, seed=cases)
     with capsys.disabled():
-        print(f"\narchives: {cases} cases, {len(faults)} faults")
+        tally.report("archives", cases, len(faults))
     assert faults == []
 
 

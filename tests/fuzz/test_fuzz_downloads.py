@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz import tally
 from fuzz.mutations import spoil_bytes, spoil_text
 from fuzz.odd_server import OddServer, Script, odd_server
 from ltga.data.download import download
@@ -141,7 +142,8 @@ def fuzz(cases: int, seed: int, folder: Path) -> None:
                     faults.append(f"seed {seed}, case {case}: {fault}")
     finally:
         tracemalloc.stop()
-    print(f"\ndownloads: {cases} cases, {len(faults)} faults ({arrived} files arrived)")
+    tally.report("downloads", cases, len(faults))
+    print(f"  {arrived} files arrived")
     assert not faults, "\n".join(faults[:10])
     assert 0 < arrived < cases
     ends = time.monotonic() + 10

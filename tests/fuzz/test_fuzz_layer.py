@@ -12,6 +12,7 @@ import torch
 from torch.nn import functional as F
 from torch_geometric.nn import GATv2Conv
 
+from fuzz import tally
 from ltga.nn import LTGAConv
 from oracles import referee
 
@@ -224,7 +225,7 @@ def check(dtype: torch.dtype, cases: range) -> None:
         faults = faults_of(draw_case(seed, dtype))
         if faults:
             broken[seed] = faults[:3]
-    print(f"layer, {dtype}: {len(cases)} cases, {len(broken)} faults")
+    tally.report(f"layer, {str(dtype).removeprefix('torch.')}", len(cases), len(broken))
     assert not broken, dict(list(broken.items())[:5])
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from fuzz import tally
+
 RUNNER = Path(__file__).with_name("run_readers.py")
 FORMATS = {"npz", "csv", "parquet", "safetensors", "planetoid", "geom-gcn", "conllu", "classifier"}
 
@@ -24,7 +26,7 @@ def fuzz(cases: int, seed: int, folder: Path) -> None:
     assert finished.returncode == 0, f"the reader's process ended at {at}: {finished.stderr[-3000:]}"
     report = json.loads(finished.stdout.splitlines()[-1])
     faults = report["faults"]
-    print(f"\nreaders: {report['cases']} cases, {len(faults)} faults")
+    tally.report("readers", report["cases"], len(faults))
     for name, counts in report["counts"].items():
         print(f"  {name}: {counts['valid']} valid, {counts['refused']} refused, {counts['fault']} faults")
     assert set(report["counts"]) == FORMATS

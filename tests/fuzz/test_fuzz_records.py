@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from fuzz import tally
 from ltga.data import csbm
 from ltga.errors import LTGAError, RecordError
 from ltga.suite import EXPERIMENTS, Store
@@ -152,7 +153,7 @@ def _has_checksums(store: Path, run: str) -> bool:
 def test_damaged_stores(runs: list[Run], tmp_path: Path, cases: int, capsys: pytest.CaptureFixture[str]) -> None:
     faults = hunt(runs, tmp_path, cases, seed=cases)
     with capsys.disabled():
-        print(f"\nrecords: {cases} cases, {len(faults)} faults")
+        tally.report("records", cases, len(faults))
     assert faults == []
 
 

@@ -143,14 +143,27 @@ def load_run(path: str | Path) -> Run:
 def rebuild_model(record: Record, weights: Mapping[str, Tensor], where: str | Path) -> nn.Module:
     """The network that a record describes, with stored weights; ``where`` opens the error message."""
     try:
-        config, described = record["config"], record["model"]
+        method, protocol = record["config"]["method"], Protocol(**record["config"]["protocol"])
+        _check_sizes(method, protocol, record["model"], weights)
         with torch.random.fork_rng(devices=[]):
-            model = make_model(config["method"], Protocol(**config["protocol"]), described)
+            model = make_model(method, protocol, record["model"])
         model.load_state_dict(weights)
     except (RuntimeError, KeyError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         reason = " ".join(str(error).split())
         raise RecordError(f"{where}: the stored weights do not fit the model ({reason})") from None
     return model.eval()
+
+
+def _check_sizes(method: str, protocol: Protocol, shape: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
+    """Compare the sizes that a record states with the weights, before a network of such sizes is made."""
+    if protocol.num_layers > len(weights):
+        raise ValueError(f"{protocol.num_layers} layers, but {len(weights)} tensors of weights")
+    with torch.device("meta"), torch.random.fork_rng(devices=[]):  # where tensors have shapes but no content
+        expected = make_model(method, protocol, shape).state_dict()
+    for name in sorted(expected.keys() | weights.keys()):
+        told, found = (tuple(part[name].shape) if name in part else None for part in (expected, weights))
+        if told != found:
+            raise ValueError(f"weights {name} of shape {found} instead of {told}")
 
 
 def run_configuration(
