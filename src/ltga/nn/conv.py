@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,19 +15,20 @@ from torch_geometric.typing import OptPairTensor, OptTensor, PairTensor  # noqa:
 from ltga.errors import InputError
 from ltga.functional.graph import normalise_edges, score_pairs
 from ltga.kernels import NORMALIZERS, Neighbourhoods, Part, SparseFeatures, counter_dropout, torch_dropout
-from ltga.kernels.dispatch import has_compiled_kernels
 from ltga.kernels.neighbourhoods import Edges
 from ltga.nn.adjacency import edges_of, pack_attention
+from ltga.nn.checkpoints import start_of_what_is_absent
 from ltga.nn.checks import check_dropout, check_size, checked_edge_features
-from ltga.nn.edge_step import (
+from ltga.nn.entitlement import is_ordinary, is_plain_linear, may_compile, sums_plain_messages
+from ltga.nn.fused_attention import (
     AttentionInputs,
+    Scores,
     fused_attention,
     fused_logits_and_weights,
     in_callers_order,
 )
-from ltga.nn.entitlement import is_ordinary, is_plain_linear, is_untouched, sums_plain_messages, transformed
-from ltga.nn.fused_gate import NodeTerms, fused_gate, may_fuse
-from ltga.nn.index import EdgeBias, EdgeIndex, EdgeScale, EntropicIndex, make_index, make_modifier
+from ltga.nn.fused_gate import index_of, modifiers_of, own_copy
+from ltga.nn.index import EntropicIndex, make_index, make_modifier
 from ltga.nn.projections import feature_pair, head_mean, projected, projected_both
 
 
@@ -145,7 +145,7 @@ class LTGAConv(GATv2Conv):
             self.lin_key = Linear(sources, heads * out_channels, bias=bias, weight_initializer="glorot")
         self.dropout_key: tuple[int, ...] | None = None  # if set, attention dropout depends on it alone
         self.dropout_part: Part | None = None  # if set, attention dropout treats the edges as these of a larger graph
-        self.register_load_state_dict_pre_hook(_start_of_what_is_absent)
+        self.register_load_state_dict_pre_hook(start_of_what_is_absent)
 
     def reset_parameters(self) -> None:
         """Redraw the weights and put the index back to q = 1."""
@@ -187,7 +187,7 @@ class LTGAConv(GATv2Conv):
         weights = None
         if isinstance(inputs.edges, Neighbourhoods):
             keep = self._dropout_mask(inputs.source, inputs.edges.num_edges)
-            out, csr_weights = fused_attention(self, inputs, keep)
+            out, csr_weights = fused_attention(inputs, self._scores(), keep, self.bias, not self.concat)
             if return_attention_weights:
                 weights = in_callers_order(inputs.edges, csr_weights)
                 weights = weights if keep is None else weights * keep
@@ -214,7 +214,7 @@ class LTGAConv(GATv2Conv):
         inputs = self._inputs(x, edge_index, edge_attr, None)
         q = inputs.q
         if isinstance(inputs.edges, Neighbourhoods):
-            logits, weights = fused_logits_and_weights(self, inputs)
+            logits, weights = fused_logits_and_weights(inputs, self._scores())
             q = in_callers_order(inputs.edges, q) if inputs.q_in_csr_order else q
         else:
             logits, weights = self._plain_logits(inputs), self._plain_weights(inputs, dropout=False)
@@ -279,7 +279,7 @@ class LTGAConv(GATv2Conv):
         self, x: Any, edge_index: Any, edge_attr: Tensor | None, size: tuple[int, int] | None
     ) -> AttentionInputs:
         """Everything attention needs: embeddings, edges, index and modifiers of the logits."""
-        compiled = self._may_compile(x)
+        compiled = may_compile(self.backend, x)
         pair = feature_pair(x, size, compact=compiled and is_plain_linear(self.lin_l))
         shape = (-1, self.heads, self.out_channels)
         residual = None if self.res is None else projected(self.res, pair.target, compiled)
@@ -291,7 +291,6 @@ class LTGAConv(GATv2Conv):
         key = None if self.lin_key is None else projected(self.lin_key, pair.source, compiled).view(shape)
         fused = compiled and self._may_fuse(source, target, key)
         edges, attributes = self._edges(edge_index, edge_attr, source.size(0), target.size(0), fused)
-        fused = isinstance(edges, Neighbourhoods)
 
         def node_terms(attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
             if not (is_plain_linear(self.lin_l) and is_plain_linear(self.lin_r)):
@@ -299,30 +298,14 @@ class LTGAConv(GATv2Conv):
             first = head_mean(self.lin_r, pair.target, self.heads, attending)
             return first, head_mean(self.lin_l, pair.source, self.heads, neighbour)
 
-        q, in_csr_order = self._index_of(source, target, edges, node_terms if fused else None)
-        scale, shift = self._modifiers_of(source, target, edges, node_terms if fused else None)
+        terms = node_terms if fused else None
+        q, in_csr_order = index_of(self.index, source, target, edges, terms)
+        scale, shift = modifiers_of(self.modifier, source, target, edges, terms)
         return AttentionInputs(source, target, key, residual, edges, attributes, q, in_csr_order, scale, shift)
 
-    def _index_of(
-        self, source: Tensor, target: Tensor, edges: Edges, node_terms: NodeTerms | None
-    ) -> tuple[Tensor, bool]:
-        """q, and whether it stands in CSR order."""
-        index: Any = self.index
-        if node_terms is not None and is_untouched(index, EdgeIndex) and may_fuse(index.gate):
-            assert isinstance(edges, Neighbourhoods)
-            return index.note(fused_gate(index.gate, source, node_terms, edges, True, index.delta)), True
-        return index(source, target, self._own_copy(edges)), False
-
-    def _modifiers_of(
-        self, source: Tensor, target: Tensor, edges: Edges, node_terms: NodeTerms | None
-    ) -> tuple[Tensor | None, Tensor | None]:
-        modifier: Any = self.modifier
-        if modifier is None:
-            return None, None
-        if node_terms is not None and is_untouched(modifier, EdgeBias, EdgeScale) and may_fuse(modifier.gate):
-            assert isinstance(edges, Neighbourhoods)
-            return modifier.modifiers(fused_gate(modifier.gate, source, node_terms, edges, False, 0.0))  # type: ignore[no-any-return]
-        return modifier(source, target, self._own_copy(edges))  # type: ignore[no-any-return]
+    def _scores(self) -> Scores:
+        edge_weight = None if self.lin_edge is None else self.lin_edge.weight
+        return Scores(self.scoring, self.normalizer, self.att, self.att_target, edge_weight, self.negative_slope)
 
     def _edges(
         self, edge_index: Any, edge_attr: Tensor | None, sources: int, targets: int, fused: bool
@@ -347,17 +330,6 @@ class LTGAConv(GATv2Conv):
             return counter_dropout(ones, self.dropout, self.dropout_key, self.dropout_part)
         return torch_dropout(ones, self.dropout, part=self.dropout_part)
 
-    def _may_compile(self, x: Any) -> bool:
-        """Whether compiled code can work on this input at all."""
-        if self.backend == "torch" or transformed():
-            return False
-        first = x[0] if isinstance(x, tuple | list) and x else x
-        device = first.device if isinstance(first, Tensor) else torch.device("cpu")
-        able = has_compiled_kernels() and device.type == "cpu"
-        if self.backend == "numba" and not able:
-            raise InputError(f"backend: 'numba' needs numba and CPU tensors, got {device}; use backend='auto'")
-        return able
-
     def _may_fuse(self, *embeddings: Tensor | None) -> bool:
         """Whether the fused kernels are what PyG's message passing would give, with nobody to see a difference."""
         linear, parameters = self.lin_edge, (self.att, self.att_target, self.bias, *embeddings)
@@ -370,40 +342,11 @@ class LTGAConv(GATv2Conv):
         """From (source, target) back to the caller's orientation."""
         return edge_index if self.flow == "source_to_target" else edge_index.flip(0)
 
-    def _own_copy(self, edges: Edges) -> Tensor:
-        """Edges for code that is not ours: what is remembered must not change under its hands."""
-        return edges.edge_index.clone() if isinstance(edges, Neighbourhoods) else edges.edge_index
-
     def _handed_out(self, edges: Edges) -> Tensor:
-        return self._oriented(self._own_copy(edges))
+        return self._oriented(own_copy(edges))
 
     def __repr__(self) -> str:
         return (
             f"{self.__class__.__name__}({self.in_channels}, {self.out_channels}, heads={self.heads}, "
             f"index={self.index!r})"
         )
-
-
-def _start_of_what_is_absent(
-    module: nn.Module,
-    state: dict,
-    prefix: str,
-    metadata: Any,
-    strict: bool,
-    missing: list,
-    unexpected: list,
-    errors: list,
-) -> None:
-    """Let a ``GATv2Conv`` checkpoint load: what it does not know is put to its start, q = 1."""
-    own = ("index.", "modifier.", "att_target")
-    if any(name.startswith(tuple(prefix + part for part in own)) for name in state):
-        return
-    for part in ("index", "modifier"):
-        inner: Any = getattr(module, part)
-        if inner is not None and hasattr(inner, "reset_parameters"):
-            fresh = copy.deepcopy(inner)
-            with torch.random.fork_rng(devices=[]):  # loading draws no random numbers
-                fresh.reset_parameters()
-            state.update({f"{prefix}{part}.{name}": value for name, value in fresh.state_dict().items()})
-    if isinstance(module.att_target, Tensor):
-        state[f"{prefix}att_target"] = module.att_target.detach()

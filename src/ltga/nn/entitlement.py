@@ -15,6 +15,9 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.dense.linear import Linear
 
+from ltga.errors import InputError
+from ltga.kernels.dispatch import has_compiled_kernels
+
 _MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _PYG_HOOKS = tuple(
     f"_{stage}_forward_{when}hooks"
@@ -22,6 +25,18 @@ _PYG_HOOKS = tuple(
     for when in ("", "pre_")
 )
 _MESSAGE_METHODS = ("message", "aggregate", "update", "message_and_aggregate", "edge_update", "explain_message")
+
+
+def may_compile(backend: str, x: Any) -> bool:
+    """Whether compiled code can work on features ``x`` (a tensor, or a pair) at all."""
+    if backend == "torch" or transformed():
+        return False
+    first = x[0] if isinstance(x, tuple | list) and x else x
+    device = first.device if isinstance(first, Tensor) else torch.device("cpu")
+    able = has_compiled_kernels() and device.type == "cpu"
+    if backend == "numba" and not able:
+        raise InputError(f"backend: 'numba' needs numba and CPU tensors, got {device}; use backend='auto'")
+    return able
 
 
 def is_untouched(module: nn.Module, *kinds: type[nn.Module]) -> bool:

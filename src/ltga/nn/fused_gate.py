@@ -1,20 +1,49 @@
-"""The edge MLP of gates and controls through the compiled kernels."""
+"""q and the modifiers of the logits, through the compiled kernels where they come from our own edge MLP."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ltga.kernels import Neighbourhoods, edge_mlp
+from ltga.kernels import Edges, Neighbourhoods, edge_mlp
 from ltga.nn.entitlement import is_plain_linear, is_untouched
-from ltga.nn.index import EdgeMLP
+from ltga.nn.index import EdgeBias, EdgeIndex, EdgeMLP, EdgeScale, Modifiers
 
 NodeTerms = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-def may_fuse(gate: EdgeMLP) -> bool:
+def index_of(
+    index: nn.Module, source: Tensor, target: Tensor, edges: Edges, node_terms: NodeTerms | None
+) -> tuple[Tensor, bool]:
+    """q of the edges, and whether it stands in CSR order; compiled if there are ``node_terms`` and ours is the gate."""
+    if node_terms is not None and is_untouched(index, EdgeIndex) and _may_fuse(index.gate):
+        assert isinstance(edges, Neighbourhoods) and isinstance(index, EdgeIndex)
+        return index.note(fused_gate(index.gate, source, node_terms, edges, True, index.delta)), True
+    return index(source, target, own_copy(edges)), False
+
+
+def modifiers_of(
+    modifier: nn.Module | None, source: Tensor, target: Tensor, edges: Edges, node_terms: NodeTerms | None
+) -> Modifiers:
+    """(factor, summand) of the logits; compiled likewise."""
+    if modifier is None:
+        return None, None
+    if node_terms is not None and is_untouched(modifier, EdgeBias, EdgeScale) and _may_fuse(modifier.gate):
+        assert isinstance(edges, Neighbourhoods) and isinstance(modifier, EdgeBias)
+        return modifier.modifiers(fused_gate(modifier.gate, source, node_terms, edges, False, 0.0))
+    found: Modifiers = modifier(source, target, own_copy(edges))
+    return found
+
+
+def own_copy(edges: Edges) -> Tensor:
+    """Edges for code that is not ours: what is remembered must not change under its hands."""
+    return edges.edge_index.clone() if isinstance(edges, Neighbourhoods) else edges.edge_index
+
+
+def _may_fuse(gate: Any) -> bool:
     """Whether the compiled form of ``gate`` is what a call of it would give."""
     return is_untouched(gate, EdgeMLP) and is_plain_linear(gate.hidden) and is_plain_linear(gate.out)
 

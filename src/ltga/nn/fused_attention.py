@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -12,8 +11,17 @@ from torch.nn import functional as F
 from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend, edge_dot
 from ltga.kernels.neighbourhoods import Edges
 
-if TYPE_CHECKING:
-    from ltga.nn.conv import LTGAConv
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """How logits are made and normalised."""
+
+    scoring: str
+    normalizer: str
+    att: Tensor | None  # [1, H, C]
+    att_target: Tensor | None  # [1, H, C]
+    edge_weight: Tensor | None  # [H * C, D]
+    slope: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +45,21 @@ class AttentionInputs:
         return self.edges
 
 
-def fused_attention(conv: LTGAConv, inputs: AttentionInputs, keep: Tensor | None) -> tuple[Tensor, Tensor]:
+def fused_attention(
+    inputs: AttentionInputs, scores: Scores, keep: Tensor | None, bias: Tensor | None, average: bool
+) -> tuple[Tensor, Tensor]:
     """(output with bias ``[T, H * C]`` or ``[T, C]``, weights in CSR order) by the compiled kernels."""
-    out, weights, _, _ = _attend(conv, inputs, keep)
+    out, weights, _, _ = _attend(inputs, scores, keep, bias, average)
     # Under autocast embeddings are half but the parameters are not: the result is as wide as in PyG.
     dtype = inputs.source.dtype
-    for parameter in (conv.att, conv.bias):
+    for parameter in (scores.att, bias):
         dtype = dtype if parameter is None else torch.promote_types(dtype, parameter.dtype)
     return out.flatten(1).to(dtype), weights.to(dtype)
 
 
-def fused_logits_and_weights(conv: LTGAConv, inputs: AttentionInputs) -> tuple[Tensor, Tensor]:
+def fused_logits_and_weights(inputs: AttentionInputs, scores: Scores) -> tuple[Tensor, Tensor]:
     """(logits, weights) by the compiled kernels."""
-    _, weights, logits, _ = _attend(conv, inputs, None)
+    _, weights, logits, _ = _attend(inputs, scores, None, None, False)
     return in_callers_order(inputs.graph, logits), in_callers_order(inputs.graph, weights)
 
 
@@ -58,52 +68,58 @@ def in_callers_order(graph: Neighbourhoods, values: Tensor) -> Tensor:
     return values[graph.perm.long().argsort()]
 
 
-def _attend(conv: LTGAConv, inputs: AttentionInputs, keep: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _attend(
+    inputs: AttentionInputs, scores: Scores, keep: Tensor | None, bias: Tensor | None, average: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    heads, channels = inputs.source.shape[1:]
     wide = torch.promote_types(inputs.source.dtype, torch.float32)
 
     def cast(value: Tensor | None) -> Tensor | None:
         return None if value is None else value.to(wide)
 
     given = edge_weight = att = target = attributes = None
-    if conv.scoring == "gat":
-        given = _gat_logits(conv, inputs)
+    if scores.scoring == "gat":
+        given = _gat_logits(inputs, scores)
     elif inputs.key is not None:
-        given = _key_logits(conv, inputs, wide)
+        given = _key_logits(inputs, scores, wide)
     else:
         target, attributes = inputs.target, inputs.attributes
-        att = conv.att[0] if conv.att is not None else inputs.source.new_zeros(conv.heads, conv.out_channels)
+        att = scores.att[0] if scores.att is not None else inputs.source.new_zeros(heads, channels)
         if attributes is not None:
-            edge_weight = conv.lin_edge.weight.t().reshape(-1, conv.heads, conv.out_channels)
-    bias = None if conv.bias is None else conv.bias.view(-1, conv.out_channels)
+            assert scores.edge_weight is not None
+            edge_weight = scores.edge_weight.t().reshape(-1, heads, channels)
+    bias = None if bias is None else bias.view(-1, channels)
     return attend(  # type: ignore[no-any-return]
         inputs.source.to(wide), cast(target), cast(att), cast(attributes), cast(edge_weight), cast(given),
         cast(inputs.scale), cast(inputs.shift), inputs.q.to(wide), cast(keep), cast(bias), *inputs.graph.structure,
-        SCORINGS["given" if given is not None else conv.scoring], NORMALIZERS[conv.normalizer],
-        conv.negative_slope, conv.out_channels**-0.5, not conv.concat, inputs.q_in_csr_order,
+        SCORINGS["given" if given is not None else scores.scoring], NORMALIZERS[scores.normalizer],
+        scores.slope, channels**-0.5, average, inputs.q_in_csr_order,
     )  # fmt: skip
 
 
-def _key_logits(conv: LTGAConv, inputs: AttentionInputs, wide: torch.dtype) -> Tensor:
+def _key_logits(inputs: AttentionInputs, scores: Scores, wide: torch.dtype) -> Tensor:
     """Dot products with keys of their own; an edge's features join its key."""
     assert inputs.key is not None
-    scale = conv.out_channels**-0.5
+    heads, channels = inputs.key.shape[1:]
     target = inputs.target.to(wide)
-    logits: Tensor = edge_dot(inputs.key.to(wide), target, *inputs.graph.structure, scale)
+    logits: Tensor = edge_dot(inputs.key.to(wide), target, *inputs.graph.structure, channels**-0.5)
     if inputs.attributes is not None:
-        weight = conv.lin_edge.weight.view(conv.heads, conv.out_channels, -1).to(wide)
+        assert scores.edge_weight is not None
+        weight = scores.edge_weight.view(heads, channels, -1).to(wide)
         towards = torch.einsum("thc,hcd->thd", target, weight)  # what a target makes of every edge feature
         joined = towards.index_select(0, inputs.graph.edge_index[1]) * inputs.attributes.to(wide).unsqueeze(1)
-        logits = logits + scale * joined.sum(-1)
+        logits = logits + channels**-0.5 * joined.sum(-1)
     return logits
 
 
-def _gat_logits(conv: LTGAConv, inputs: AttentionInputs) -> Tensor:
+def _gat_logits(inputs: AttentionInputs, scores: Scores) -> Tensor:
     """GAT's additive logits need only one number per node and head."""
     j, i = inputs.graph.edge_index
-    assert conv.att is not None
-    logits = (inputs.source * conv.att).sum(-1).index_select(0, j)
-    logits = logits + (inputs.target * conv.att_target).sum(-1).index_select(0, i)
+    assert scores.att is not None and scores.att_target is not None
+    logits = (inputs.source * scores.att).sum(-1).index_select(0, j)
+    logits = logits + (inputs.target * scores.att_target).sum(-1).index_select(0, i)
     if inputs.attributes is not None:
-        weight = conv.lin_edge.weight.view(conv.heads, conv.out_channels, -1)
-        logits = logits + inputs.attributes @ torch.einsum("hcd,hc->dh", weight, conv.att[0])
-    return F.leaky_relu(logits, conv.negative_slope)
+        assert scores.edge_weight is not None
+        weight = scores.edge_weight.view(*inputs.source.shape[1:], -1)
+        logits = logits + inputs.attributes @ torch.einsum("hcd,hc->dh", weight, scores.att[0])
+    return F.leaky_relu(logits, scores.slope)
