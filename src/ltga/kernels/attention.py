@@ -6,7 +6,7 @@ Everything is checked here, before compiled code sees it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,6 +22,22 @@ from ltga.kernels.threads import row_blocks, run_blocks
 
 SCORINGS = {"given": 0, "gatv2": 1, "dot": 2}
 NORMALIZERS = {"softmax": 0, "q_softmax": 1, "entmax": 2}
+
+
+class Operands(NamedTuple):
+    """The tensors that attention is a function of, as the operator takes them; their gradients go by the same names."""
+
+    x: Any  # [S, H, C]
+    target: Any = None  # [T, H, C]
+    att: Any = None  # [H, C]
+    edge_attr: Any = None  # [E, D]
+    edge_weight: Any = None  # [D, H, C]
+    given: Any = None  # [E, H] logits
+    scale: Any = None  # [1, H] or [E, H]
+    shift: Any = None  # [E, H]
+    q: Any = None  # [1, H] or [E, H]
+    keep: Any = None  # [E, H]
+    bias: Any = None  # [H, C] or [1, C]
 
 
 @operator("attend")
@@ -234,9 +250,10 @@ def _setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
 
 def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: Tensor | None) -> tuple:
     *inputs, raw, logits, weights = ctx.saved_tensors
-    x, target, att, edge_attr, edge_weight, _, scale, _, q, keep, _, *structure = inputs
-    need_q = ctx.needs_input_grad[8] and ctx.normalizer != NORMALIZERS["softmax"]
-    needs = [*ctx.needs_input_grad[:8], need_q, ctx.needs_input_grad[9], ctx.needs_input_grad[10]]
+    given, structure = Operands(*inputs[: len(Operands._fields)]), inputs[len(Operands._fields) :]
+    need = Operands(*ctx.needs_input_grad[: len(given)])
+    if ctx.normalizer == NORMALIZERS["softmax"]:
+        need = need._replace(q=False)
     if torch.is_grad_enabled():
 
         def definition(*own: Any) -> tuple[Tensor, Tensor]:
@@ -244,20 +261,20 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
             settings: Any = (*structure[:3], *kinds)
             return plain_attend(*own, *settings)
 
-        return (*differentiable_gradients(definition, inputs[:11], needs, (grad_out, grad_alpha)), *[None] * 12)
-    if needs[9]:
+        return (*differentiable_gradients(definition, given, need, (grad_out, grad_alpha)), *[None] * 12)
+    if need.keep:
         raise InputError("keep: a dropout mask has no gradient here; use the definition in ltga.functional")
     if grad_out is None:
-        grad_out = x.new_zeros(len(structure[0]) - 1, 1 if ctx.average else x.size(1), x.size(2))
-    grads = attend_backward(
+        heads = 1 if ctx.average else given.x.size(1)
+        grad_out = given.x.new_zeros(len(structure[0]) - 1, heads, given.x.size(2))
+    found = attend_backward(
         grad_out.contiguous(), None if grad_alpha is None else grad_alpha.contiguous(),
-        x, target, att, edge_attr, edge_weight, scale, q, keep, *structure, raw, logits, weights,
-        ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale,
-        needs[0], needs[3], need_q, needs[5], needs[7], ctx.q_order,
+        given.x, given.target, given.att, given.edge_attr, given.edge_weight, given.scale, given.q, given.keep,
+        *structure, raw, logits, weights, ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale,
+        need.x, need.edge_attr, need.q, need.given, need.shift, ctx.q_order,
     )  # fmt: skip
-    g_x, g_target, g_att, g_edge_attr, g_edge_weight, g_given, g_scale, g_shift, g_q, g_bias = grads
-    each = (g_x, g_target, g_att, g_edge_attr, g_edge_weight, g_given, g_scale, g_shift, g_q, None, g_bias)
-    return (*(grad if need else None for grad, need in zip(each, needs)), *[None] * 12)
+    grads = Operands(*found[:-1], None, found[-1])
+    return (*(grad if needed else None for grad, needed in zip(grads, need)), *[None] * 12)
 
 
 def plain_attend(

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend, edge_dot
+from ltga.kernels.attention import Operands
 from ltga.kernels.neighbourhoods import Edges
 
 
@@ -73,10 +74,6 @@ def _attend(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     heads, channels = inputs.source.shape[1:]
     wide = torch.promote_types(inputs.source.dtype, torch.float32)
-
-    def cast(value: Tensor | None) -> Tensor | None:
-        return None if value is None else value.to(wide)
-
     given = edge_weight = att = target = attributes = None
     if scores.scoring == "gat":
         given = _gat_logits(inputs, scores)
@@ -89,9 +86,11 @@ def _attend(
             assert scores.edge_weight is not None
             edge_weight = scores.edge_weight.t().reshape(-1, heads, channels)
     bias = None if bias is None else bias.view(-1, channels)
+    operands = Operands(
+        inputs.source, target, att, attributes, edge_weight, given, inputs.scale, inputs.shift, inputs.q, keep, bias
+    )
     return attend(  # type: ignore[no-any-return]
-        inputs.source.to(wide), cast(target), cast(att), cast(attributes), cast(edge_weight), cast(given),
-        cast(inputs.scale), cast(inputs.shift), inputs.q.to(wide), cast(keep), cast(bias), *inputs.graph.structure,
+        *(None if value is None else value.to(wide) for value in operands), *inputs.graph.structure,
         SCORINGS["given" if given is not None else scores.scoring], NORMALIZERS[scores.normalizer],
         scores.slope, channels**-0.5, average, inputs.q_in_csr_order,
     )  # fmt: skip
