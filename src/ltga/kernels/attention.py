@@ -273,7 +273,7 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
         *structure, raw, logits, weights, ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale,
         need.x, need.edge_attr, need.q, need.given, need.shift, ctx.q_order,
     )  # fmt: skip
-    grads = Operands(*found[:-1], None, found[-1])
+    grads = Operands._make((*found[:-1], None, found[-1]))
     return (*(grad if needed else None for grad, needed in zip(grads, need)), *[None] * 12)
 
 
