@@ -20,17 +20,39 @@ SMALLEST = 1 << 20  # bytes; below this malloc reuses memory by itself
 
 _lock = ForkSafeLock()
 _pool: list[np.ndarray] = []
-_UNUSED = 3  # references to a pooled array nobody uses: the list, the loop variable, getrefcount's argument
 _peak = 0  # bytes: the most in use at once, slowly forgotten; no more than that may lie idle
 _FADING = 0.999
 _TORCH_TO_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
+
+
+def _references(pool: list[np.ndarray], position: int) -> int:
+    """References to a pooled array as :func:`sys.getrefcount` counts them here, which differs between Pythons."""
+    array = pool[position]
+    return sys.getrefcount(array)
+
+
+def _calibrated() -> int:
+    """The count for an array that nobody uses; -1, and there is no pool, where a tensor's use does not show."""
+    trial = [np.empty(64, np.uint8)]
+    idle = _references(trial, 0)
+    tensor = torch.from_numpy(trial[0][:8].view(np.float32)).view(2, 1)
+    used = _references(trial, 0)
+    storage = tensor.untyped_storage()
+    del tensor
+    still_used = _references(trial, 0)
+    del storage
+    counted = getattr(sys, "_is_gil_enabled", lambda: True)()  # without the GIL counts are estimates
+    return idle if counted and used > idle and still_used > idle and _references(trial, 0) == idle else -1
+
+
+_IDLE = _calibrated()
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """An uninitialised CPU tensor, from the pool if one of about the right size is free."""
     numpy_dtype = np.dtype(_TORCH_TO_NUMPY[dtype])
     size = math.prod(shape) * numpy_dtype.itemsize
-    if size < SMALLEST:
+    if size < SMALLEST or _IDLE < 0:
         return torch.empty(shape, dtype=dtype)
     with _lock:
         raw = _take(size)
@@ -46,13 +68,13 @@ def _take(size: int) -> np.ndarray | None:
     global _peak
     best, best_size, used, idle = None, 0, size, []
     for position in range(len(_pool)):
-        array = _pool[position]
-        if sys.getrefcount(array) != _UNUSED:
-            used += array.nbytes
+        nbytes = _pool[position].nbytes
+        if _references(_pool, position) != _IDLE:
+            used += nbytes
             continue
         idle.append(position)
-        if size <= array.nbytes <= size + size // 4 and (best is None or array.nbytes < best_size):
-            best, best_size = position, array.nbytes
+        if size <= nbytes <= size + size // 4 and (best is None or nbytes < best_size):
+            best, best_size = position, nbytes
     _peak = max(used, int(_FADING * _peak))
     if best is None:
         _shrink(idle, _peak)
@@ -80,7 +102,7 @@ def release() -> None:
     global _peak
     with _lock:
         _peak = 0
-        idle = [position for position in range(len(_pool)) if sys.getrefcount(_pool[position]) == _UNUSED - 1]
+        idle = [position for position in range(len(_pool)) if _references(_pool, position) == _IDLE]
         _shrink(idle, 0)
 
 
