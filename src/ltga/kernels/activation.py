@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.kernels import buffers
+from ltga.kernels.dispatch import wants_definition
 
 
 def elu(x: Tensor) -> Tensor:
@@ -34,7 +35,7 @@ class _Elu(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
         (x,) = ctx.saved_tensors
-        if torch.is_grad_enabled():  # somebody wants a second derivative
-            return grad * torch.where(x > 0, torch.ones_like(x), x.exp())
+        if wants_definition(grad):
+            return grad * torch.where(x > 0, torch.ones_like(x), x.clamp(max=0).exp())
         into = buffers.empty(tuple(grad.shape), grad.dtype)
         return torch.ops.aten.elu_backward.grad_input(grad, 1.0, 1.0, 1.0, False, x, grad_input=into)  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from ltga.errors import InputError
 from ltga.functional.graph import aggregate_edges, normalise_edges, score_edges
 from ltga.kernels import buffers
 from ltga.kernels.checks import check_attention, check_gradients
-from ltga.kernels.dispatch import differentiable_gradients, operator
+from ltga.kernels.dispatch import differentiable_gradients, operator, wants_definition
 from ltga.kernels.neighbourhoods import edge_order
 from ltga.kernels.threads import row_blocks, run_blocks
 
@@ -243,6 +243,8 @@ def _(  # type: ignore[no-untyped-def]
 def _setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
     *tensors, ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale, ctx.average, ctx.q_order = inputs
     _, weights, logits, raw = output
+    at = Operands._fields.index("bias")  # its value is not needed, so it may change before the backward pass
+    ctx.bias_shape, tensors[at] = getattr(tensors[at], "shape", None), None
     ctx.save_for_backward(*tensors, raw, logits, weights)
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(logits, raw)
@@ -254,7 +256,9 @@ def _backward(ctx: Any, grad_out: Tensor | None, grad_alpha: Tensor | None, *_: 
     need = Operands(*ctx.needs_input_grad[: len(given)])
     if ctx.normalizer == NORMALIZERS["softmax"]:
         need = need._replace(q=False)
-    if torch.is_grad_enabled():
+    if wants_definition(grad_out, grad_alpha):
+        if need.bias:
+            given = given._replace(bias=given.x.new_zeros(ctx.bias_shape, requires_grad=True))
 
         def definition(*own: Any) -> tuple[Tensor, Tensor]:
             kinds = (ctx.scoring, ctx.normalizer, ctx.slope, ctx.dot_scale, ctx.average, ctx.q_order)

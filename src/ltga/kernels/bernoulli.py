@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
-from ltga.kernels.dispatch import has_compiled_kernels
+from ltga.kernels.dispatch import has_compiled_kernels, wants_definition
 from ltga.kernels.dropout import Part, checked_rows
 from ltga.kernels.locks import ForkSafeLock
 from ltga.kernels.threads import run_blocks
@@ -133,7 +133,7 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
         (kept,) = ctx.saved_tensors
-        if torch.is_grad_enabled():  # somebody wants a second derivative
+        if wants_definition(grad):
             return grad * kept.to(grad.dtype).div(ctx.share), None, None
         return _scaled(grad, kept, ctx.share), None, None
 

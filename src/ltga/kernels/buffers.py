@@ -60,7 +60,8 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
             raw = np.empty(size, dtype=np.uint8)
             _pool.append(raw)
         # The tensor must be made under the lock: only its reference marks the array as taken.
-        return torch.from_numpy(raw[:size].view(numpy_dtype)).view(shape)
+        # And from an array of its shape: the view of a tensor could not be changed in place.
+        return torch.from_numpy(raw[:size].view(numpy_dtype).reshape(shape))
 
 
 def _take(size: int) -> np.ndarray | None:

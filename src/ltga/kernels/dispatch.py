@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor, is_legacy_batchedtensor
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 
@@ -93,8 +94,18 @@ def has_compiled_kernels() -> bool:
     return _compiles
 
 
+def is_observed() -> bool:
+    """Whether a compiler or a dispatch mode wants to see operators: nothing remembered may enter their graphs."""
+    return torch.compiler.is_compiling() or _get_current_dispatch_mode() is not None
+
+
+def wants_definition(*grads: Tensor | None) -> bool:
+    """Whether a backward pass must go through plain torch: it will be differentiated, or is batched."""
+    return torch.is_grad_enabled() or any(
+        grad is not None and (is_functorch_wrapped_tensor(grad) or is_legacy_batchedtensor(grad)) for grad in grads
+    )
+
+
 def _is_traced(x: Any) -> bool:
     """Whether a compiler, a fake tensor or a dispatch mode wants to see operators rather than numbers."""
-    if torch.compiler.is_compiling():
-        return True
-    return type(x) not in (Tensor, torch.nn.Parameter) or _get_current_dispatch_mode() is not None
+    return is_observed() or type(x) not in (Tensor, torch.nn.Parameter)

@@ -10,7 +10,7 @@ from torch import Tensor
 from ltga.errors import InputError
 from ltga.kernels import buffers
 from ltga.kernels.checks import check_graph
-from ltga.kernels.dispatch import differentiable_gradients, operator
+from ltga.kernels.dispatch import differentiable_gradients, operator, wants_definition
 from ltga.kernels.threads import row_blocks, run_blocks
 
 
@@ -97,7 +97,7 @@ def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 def _backward(ctx: Any, grad: Tensor) -> tuple:
     key, query, *structure = ctx.saved_tensors
-    if torch.is_grad_enabled():
+    if wants_definition(grad):
 
         def definition(*own: Any) -> tuple[Tensor]:
             settings: Any = (*structure[:3], ctx.scale)

@@ -19,15 +19,15 @@ SOFTMAX, Q_SOFTMAX, ENTMAX = 0, 1, 2
 
 @compiled()
 def row_maximum(start, end, logits, top):  # type: ignore[no-untyped-def]
-    """Largest logit per head into top [H]; NaN if there is one."""
+    """Largest logit per head into top [H]; NaN if there is one, or an infinite one."""
     for h in range(len(top)):
         top[h] = -math.inf
     for k in range(start, end):
         for h in range(len(top)):
             value = np.float64(logits[k, h])
             top[h] = value if value > top[h] or value != value else top[h]
-    for h in range(len(top)):  # a row of masked logits only must not become inf - inf
-        top[h] = 0.0 if top[h] == -math.inf else top[h]
+    for h in range(len(top)):  # a row of masked logits only must not become inf - inf; one that overflowed must be seen
+        top[h] = 0.0 if top[h] == -math.inf else (math.nan if top[h] == math.inf else top[h])
 
 
 @reordered()

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
-from ltga.kernels.dispatch import has_compiled_kernels
+from ltga.kernels.dispatch import has_compiled_kernels, is_observed, wants_definition
 from ltga.kernels.memo import TensorMemo
 from ltga.kernels.sparse_features import SparseFeatures, project_sparse
 from ltga.kernels.threads import row_blocks, run_blocks
@@ -83,6 +83,8 @@ def compact_form(x: Tensor, search: bool = True) -> Compact | None:
     if x.requires_grad or x.dim() != 2 or len(x) < FEWEST_ROWS or x.numel() < SMALLEST or x.device.type != "cpu":
         return None
     if x.dtype not in (torch.float32, torch.float64) or x.is_inference() or not has_compiled_kernels():
+        return None
+    if is_observed() or type(x) not in (Tensor, torch.nn.Parameter):
         return None
     known = _known.get(x, "form")
     if known is None and not search:
@@ -174,7 +176,7 @@ class _Dense(torch.autograd.Function):
         gx = None
         if ctx.needs_input_grad[0]:
             # Somebody who wants a second derivative needs a product that autograd can follow.
-            into = None if torch.is_grad_enabled() else buffers.empty(tuple(x.shape), x.dtype)
+            into = None if wants_definition(grad) else buffers.empty(tuple(x.shape), x.dtype)
             gx = torch.mm(grad, weight, out=into)
         gw = grad.t() @ x if ctx.needs_input_grad[1] else None
         gb = grad.sum(0) if ctx.needs_input_grad[2] else None
@@ -201,7 +203,7 @@ class _Both(torch.autograd.Function):
         x, left, right = ctx.saved_tensors
         need_x, _, need_left, need_left_bias, need_right, need_right_bias = ctx.needs_input_grad
         gx = None
-        if need_x and torch.is_grad_enabled():  # somebody wants a second derivative
+        if need_x and wants_definition(grad_left, grad_right):
             gx = grad_left @ left + F.pad(grad_right @ right, (0, 0, 0, len(x) - ctx.count))
         elif need_x:
             gx = torch.mm(grad_left, left, out=buffers.empty(tuple(x.shape), x.dtype))
@@ -229,7 +231,7 @@ class _Distinct(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:  # type: ignore[override]
         from ltga.kernels.sparse_rows import sum_rows
 
-        if torch.is_grad_enabled():  # somebody wants a second derivative
+        if wants_definition(grad):
             total = grad.new_zeros(len(ctx.x.distinct), grad.size(1)).index_add(0, ctx.x.which, grad)
             return None, total.t() @ ctx.x.distinct, total.sum(0) if ctx.needs_input_grad[2] else None
         summed = buffers.empty((len(ctx.x.distinct), grad.size(1)), grad.dtype)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.errors import InputError
 from ltga.kernels import buffers
-from ltga.kernels.dispatch import differentiable_gradients, operator
+from ltga.kernels.dispatch import differentiable_gradients, operator, wants_definition
 from ltga.kernels.threads import run_blocks
 
 TILE = 32  # columns of the weights handled at once, so that a core's own cache holds them for all features
@@ -65,9 +66,8 @@ class SparseFeatures:
         return SparseFeatures(self.values[:stored], self.ptr[: count + 1], self.col[:stored], (count, self.shape[1]))
 
     def to_dense(self) -> Tensor:
-        dense = self.values.new_zeros(self.shape)
-        dense[self.rows(), self.col.long()] = self.values
-        return dense
+        places = (self.rows(), self.col.long())
+        return self.values.new_zeros(self.shape).index_put(places, self.values, accumulate=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +102,9 @@ def project_sparse(values: Tensor, ptr: Tensor, col: Tensor, weight: Tensor, bia
     out = buffers.empty((len(ptr) - 1, weight.size(0)), weight.dtype)
     start = (bias if bias is not None else weight.new_zeros(weight.size(0))).detach().contiguous().numpy()
     matrix = weight.detach().contiguous().numpy()
+    sound = np.isfinite(matrix)
+    if not sound.all():  # a zero times such a weight is not a number, which skipping zeros would hide
+        start = np.where(sound.all(1), start, np.nan).astype(start.dtype)
     inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), matrix, start, out.numpy())
     parts = max(1, 2 * torch.get_num_threads() * STRIP // max(out.size(1), STRIP))
     _run_strips(out.size(1), len(out), parts, lambda *job: multiply_rows(*job, TILE, *inputs))
@@ -155,13 +158,18 @@ def _check(values: Tensor, ptr: Tensor, col: Tensor, columns: int) -> None:
 
 
 def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    ctx.save_for_backward(*inputs)
+    values, ptr, col, weight, bias = inputs
+    ctx.shape, ctx.with_bias = weight.shape, bias is not None
+    ctx.save_for_backward(values, ptr, col, weight if values.requires_grad else None)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple:
-    values, ptr, col, weight, bias = ctx.saved_tensors
+    values, ptr, col, weight = ctx.saved_tensors
     need_values, _, _, need_weight, need_bias = ctx.needs_input_grad
-    if need_values or torch.is_grad_enabled():  # rare, so in plain torch
+    if need_values or wants_definition(grad):  # rare, so in plain torch
+        # Where weights and bias are needed at all, it is for their shapes: the product is linear in them.
+        weight = values.new_zeros(ctx.shape, requires_grad=need_weight) if weight is None else weight
+        bias = values.new_zeros(ctx.shape[:1], requires_grad=need_bias) if ctx.with_bias else None
 
         def definition(*own: Tensor) -> tuple[Tensor]:
             return (plain_project_sparse(own[0], ptr, col, *own[1:]),)
@@ -171,7 +179,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple:
         return found[0], None, None, found[1], found[2]
     if not need_weight:
         return None, None, None, None, grad.sum(0) if need_bias else None
-    weight_grad, bias_grad = project_sparse_backward(grad, values, ptr, col, weight.size(1))
+    weight_grad, bias_grad = project_sparse_backward(grad, values, ptr, col, ctx.shape[1])
     return None, None, None, weight_grad, bias_grad if need_bias else None
 
 

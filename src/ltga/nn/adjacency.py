@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex as PygEdgeIndex
-from torch_geometric.utils import add_self_loops, is_torch_sparse_tensor, remove_self_loops, to_edge_index
+from torch_geometric.utils import add_self_loops, is_sparse, is_torch_sparse_tensor, remove_self_loops, to_edge_index
 from torch_geometric.utils.sparse import set_sparse_value
 
 from ltga.errors import GraphError
+from ltga.kernels.dispatch import is_observed
 from ltga.kernels.neighbourhoods import Edges, Neighbourhoods, build_neighbourhoods, neighbourhoods, plain_edges
 
 CheckFeatures = Callable[[Tensor, int], Tensor]
@@ -45,6 +46,8 @@ def edges_of(
         edges: Edges = adjacency if fused else Edges(adjacency.edge_index.clone(), sources, targets)
         return edges, None if edge_attr is None else check(edge_attr, edges.num_edges)
     nodes = min(sources, targets)
+    if flow != "source_to_target" and is_sparse(adjacency):
+        raise GraphError("edge_index: a sparse adjacency has its own direction; transpose it instead of setting flow")
     if isinstance(adjacency, Tensor) and is_torch_sparse_tensor(adjacency):
         edge_index, values = _from_torch_sparse(adjacency, nodes if self_loops else None, fill_value)
         edges = (Neighbourhoods.build if fused else plain_edges)(edge_index, sources, targets)
@@ -72,7 +75,7 @@ def edges_of(
 def _edges_of_tensor(edge_index: Tensor, sources: int, targets: int, loops: bool, flip: bool, fused: bool) -> Edges:
     if not fused:
         return plain_edges(edge_index, sources, targets, loops, flip)
-    if torch.compiler.is_compiling():
+    if is_observed():
         return build_neighbourhoods(edge_index.flip(0) if flip else edge_index, sources, targets, loops)
     return neighbourhoods(edge_index, sources, targets, loops, flip)
 
@@ -81,6 +84,8 @@ def _from_torch_sparse(
     adjacency: Tensor, loops: int | None, fill_value: float | Tensor | str
 ) -> tuple[Tensor, Tensor | None]:
     """(edges, their features) of a transposed sparse adjacency, with self-loops for the first ``loops`` nodes."""
+    if adjacency.layout == torch.sparse_coo and not adjacency.is_coalesced():
+        raise GraphError("edge_index: a sparse tensor with repeated entries; call .coalesce() first")
     if adjacency.layout == torch.sparse_csc:
         adjacency = adjacency.to_sparse_coo()
     if loops is not None:
@@ -95,7 +100,7 @@ def pack_attention(given: Any, edge_index: Tensor, weights: Tensor, out: Tensor)
     if _is_torch_sparse_package(given):
         return out, given.__class__(row=edge_index[1], col=edge_index[0], value=weights, sparse_sizes=given.sizes())
     if isinstance(given, Tensor) and is_torch_sparse_tensor(given):
-        size = tuple(given.shape)
+        size = tuple(given.shape[:2])
         pattern = torch.sparse_coo_tensor(edge_index.flip(0), weights.new_ones(len(weights)), size).coalesce()
         if given.layout == torch.sparse_csr:
             pattern = pattern.to_sparse_csr()

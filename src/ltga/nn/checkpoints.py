@@ -21,6 +21,8 @@ def start_of_what_is_absent(
 ) -> None:
     """Put what such a checkpoint does not know to its start, q = 1."""
     own = ("index.", "modifier.", "att_target")
+    if f"{prefix}lin_l.weight" not in state or f"{prefix}att" not in state:  # no checkpoint of such a layer
+        return
     if any(name.startswith(tuple(prefix + part for part in own)) for name in state):
         return
     for part in ("index", "modifier"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch_geometric import EdgeIndex as PygEdgeIndex
 from torch_geometric.nn import GATv2Conv, MessagePassing
 from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.nn.inits import glorot
@@ -19,13 +20,14 @@ from ltga.kernels.neighbourhoods import Edges
 from ltga.nn.adjacency import edges_of, pack_attention
 from ltga.nn.checkpoints import start_of_what_is_absent
 from ltga.nn.checks import check_dropout, check_size, checked_edge_features
-from ltga.nn.entitlement import is_ordinary, is_plain_linear, may_compile, sums_plain_messages
+from ltga.nn.entitlement import MESSAGE_METHODS, is_ordinary, is_plain_linear, may_compile, sums_plain_messages
 from ltga.nn.fused_attention import (
     AttentionInputs,
     Scores,
     fused_attention,
     fused_logits_and_weights,
     in_callers_order,
+    weights_type,
 )
 from ltga.nn.fused_gate import index_of, modifiers_of, own_copy
 from ltga.nn.index import EntropicIndex, make_index, make_modifier
@@ -186,7 +188,9 @@ class LTGAConv(GATv2Conv):
         inputs = self._inputs(x, edge_index, edge_attr, size)
         weights = None
         if isinstance(inputs.edges, Neighbourhoods):
-            keep = self._dropout_mask(inputs.source, inputs.edges.num_edges)
+            keep = self._dropout_mask(
+                inputs.edges.num_edges, weights_type(inputs, self._scores()), inputs.source.device
+            )
             out, csr_weights = fused_attention(inputs, self._scores(), keep, self.bias, not self.concat)
             if return_attention_weights:
                 weights = in_callers_order(inputs.edges, csr_weights)
@@ -236,7 +240,7 @@ class LTGAConv(GATv2Conv):
         """Attention weights ``[E, H]`` by the definitions in :mod:`ltga.functional`, dropout included."""
         logits = self._logits(x_j, x_i, key_j, edge_attr, scale, shift)
         weights = normalise_edges(logits, q, index, dim_size, self.normalizer)  # type: ignore[arg-type]
-        keep = self._dropout_mask(x_j, weights.size(0)) if dropout else None
+        keep = self._dropout_mask(weights.size(0), weights.dtype, weights.device) if dropout else None
         return weights if keep is None else weights * keep
 
     def _logits(
@@ -289,7 +293,10 @@ class LTGAConv(GATv2Conv):
             source, target = projected_both(self.lin_l, self.lin_r, pair, compiled)
         source, target = source.view(shape), target.view(shape)
         key = None if self.lin_key is None else projected(self.lin_key, pair.source, compiled).view(shape)
-        fused = compiled and self._may_fuse(source, target, key)
+        strange = isinstance(edge_index, Tensor) and not (
+            is_ordinary(edge_index) or isinstance(edge_index, PygEdgeIndex)
+        )
+        fused = compiled and not strange and self._may_fuse(source, target, key)
         edges, attributes = self._edges(edge_index, edge_attr, source.size(0), target.size(0), fused)
 
         def node_terms(attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
@@ -321,11 +328,11 @@ class LTGAConv(GATv2Conv):
             edge_index, edge_attr, sources, targets, self.add_self_loops, self.flow, self.fill_value, fused, check
         )
 
-    def _dropout_mask(self, like: Tensor, edges: int) -> Tensor | None:
+    def _dropout_mask(self, edges: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
         """0 or 1/(1-p) per edge and head, drawn exactly as ``F.dropout`` on the weights would."""
         if not self.training or self.dropout == 0.0:
             return None
-        ones = torch.ones(edges, self.heads, dtype=like.dtype, device=like.device)
+        ones = torch.ones(edges, self.heads, dtype=dtype, device=device)
         if self.dropout_key is not None:
             return counter_dropout(ones, self.dropout, self.dropout_key, self.dropout_part)
         return torch_dropout(ones, self.dropout, part=self.dropout_part)
@@ -336,7 +343,7 @@ class LTGAConv(GATv2Conv):
         if linear is not None and not (is_plain_linear(linear) and linear.bias is None):
             return False
         ordinary = torch.compiler.is_compiling() or all(value is None or is_ordinary(value) for value in parameters)
-        return ordinary and sums_plain_messages(self, LTGAConv)
+        return ordinary and sums_plain_messages(self, _MESSAGES)
 
     def _oriented(self, edge_index: Tensor) -> Tensor:
         """From (source, target) back to the caller's orientation."""
@@ -350,3 +357,7 @@ class LTGAConv(GATv2Conv):
             f"{self.__class__.__name__}({self.in_channels}, {self.out_channels}, heads={self.heads}, "
             f"index={self.index!r})"
         )
+
+
+# As they are now: a user may change the class later, and then messages are no longer ours.
+_MESSAGES = {name: getattr(LTGAConv, name) for name in MESSAGE_METHODS}

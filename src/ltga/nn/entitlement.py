@@ -6,6 +6,7 @@ only for modules and methods it knows, untouched. Everything else is called as t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -24,12 +25,12 @@ _PYG_HOOKS = tuple(
     for stage in ("propagate", "message", "aggregate", "message_and_aggregate", "edge_update")
     for when in ("", "pre_")
 )
-_MESSAGE_METHODS = ("message", "aggregate", "update", "message_and_aggregate", "edge_update", "explain_message")
+MESSAGE_METHODS = ("message", "aggregate", "update", "message_and_aggregate", "edge_update", "explain_message")
 
 
 def may_compile(backend: str, x: Any) -> bool:
     """Whether compiled code can work on features ``x`` (a tensor, or a pair) at all."""
-    if backend == "torch" or transformed():
+    if backend == "torch" or transformed() or torch.jit.is_tracing():
         return False
     first = x[0] if isinstance(x, tuple | list) and x else x
     device = first.device if isinstance(first, Tensor) else torch.device("cpu")
@@ -46,9 +47,21 @@ def is_untouched(module: nn.Module, *kinds: type[nn.Module]) -> bool:
     >>> is_untouched(linear, nn.Linear), is_untouched(nn.utils.parametrizations.weight_norm(linear), nn.Linear)
     (True, False)
     """
-    if type(module) not in kinds or "forward" in module.__dict__ or "__call__" in module.__dict__:
+    kind = type(module)
+    if kind not in kinds or "forward" in module.__dict__ or "__call__" in module.__dict__:
+        return False
+    if kind.forward is not _FORWARDS.get(kind):  # somebody changed the class itself
         return False
     return not _has_any_global_hook() and not any(getattr(module, name, None) for name in _MODULE_HOOKS)
+
+
+def know(*kinds: type[nn.Module]) -> None:
+    """Remember how modules of these kinds work, for :func:`is_untouched`."""
+    _FORWARDS.update({kind: kind.forward for kind in kinds})
+
+
+_FORWARDS: dict[type[nn.Module], Any] = {}
+know(Linear, nn.Linear, SumAggregation)
 
 
 def is_plain_linear(module: nn.Module) -> bool:
@@ -63,12 +76,10 @@ def is_ordinary(value: Any) -> bool:
     return type(value) in (Tensor, nn.Parameter) or isinstance(value, nn.UninitializedParameter)
 
 
-def sums_plain_messages(layer: MessagePassing, base: type[MessagePassing]) -> bool:
-    """Whether ``layer``'s messages are those of ``base``, summed, and nobody looks at them or changes them."""
+def sums_plain_messages(layer: MessagePassing, methods: Mapping[str, Any]) -> bool:
+    """Whether ``layer``'s messages are made by these ``methods``, summed, and nobody looks at them or changes them."""
     kind = type(layer)
-    overridden = any(
-        getattr(kind, name) is not getattr(base, name) or name in layer.__dict__ for name in _MESSAGE_METHODS
-    )
+    overridden = any(getattr(kind, name) is not own or name in layer.__dict__ for name, own in methods.items())
     if overridden or layer.explain or layer.decomposed_layers != 1 or not _propagates_as_pyg_does(layer):
         return False
     if any(getattr(layer, name) for name in _PYG_HOOKS):

@@ -51,11 +51,20 @@ def fused_attention(
 ) -> tuple[Tensor, Tensor]:
     """(output with bias ``[T, H * C]`` or ``[T, C]``, weights in CSR order) by the compiled kernels."""
     out, weights, _, _ = _attend(inputs, scores, keep, bias, average)
-    # Under autocast embeddings are half but the parameters are not: the result is as wide as in PyG.
+    dtype = weights_type(inputs, scores)
+    weights = weights.to(dtype)
+    dtype = dtype if bias is None else torch.promote_types(dtype, bias.dtype)
+    # Not a view, so that whoever gets the output may do with it what he could with a tensor of his own.
+    flat: Tensor = torch.ops.aten._unsafe_view(out, (out.size(0), out.size(1) * out.size(2)))
+    return flat.to(dtype), weights
+
+
+def weights_type(inputs: AttentionInputs, scores: Scores) -> torch.dtype:
+    """The type of the weights by the definition: under autocast embeddings are half, but the parameters are not."""
     dtype = inputs.source.dtype
-    for parameter in (scores.att, bias):
-        dtype = dtype if parameter is None else torch.promote_types(dtype, parameter.dtype)
-    return out.flatten(1).to(dtype), weights.to(dtype)
+    for part in (scores.att, inputs.scale, inputs.shift):
+        dtype = dtype if part is None else torch.promote_types(dtype, part.dtype)
+    return dtype
 
 
 def fused_logits_and_weights(inputs: AttentionInputs, scores: Scores) -> tuple[Tensor, Tensor]:

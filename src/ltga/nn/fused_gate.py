@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ltga.kernels import Edges, Neighbourhoods, edge_mlp
 from ltga.nn.entitlement import is_plain_linear, is_untouched
-from ltga.nn.index import EdgeBias, EdgeIndex, EdgeMLP, EdgeScale, Modifiers
+from ltga.nn.index import EdgeBias, EdgeIndex, EdgeMLP, EdgeScale, FrozenIndex, LearnedIndex, Modifiers
 
 NodeTerms = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -22,7 +22,8 @@ def index_of(
     if node_terms is not None and is_untouched(index, EdgeIndex) and _may_fuse(index.gate):
         assert isinstance(edges, Neighbourhoods) and isinstance(index, EdgeIndex)
         return index.note(fused_gate(index.gate, source, node_terms, edges, True, index.delta)), True
-    return index(source, target, own_copy(edges)), False
+    seen = edges.edge_index if type(index) in (FrozenIndex, LearnedIndex) else own_copy(edges)
+    return index(source, target, seen), False
 
 
 def modifiers_of(
@@ -39,13 +40,14 @@ def modifiers_of(
 
 
 def own_copy(edges: Edges) -> Tensor:
-    """Edges for code that is not ours: what is remembered must not change under its hands."""
-    return edges.edge_index.clone() if isinstance(edges, Neighbourhoods) else edges.edge_index
+    """Edges for code that is not ours: neither what is remembered nor what the caller gave may change in its hands."""
+    return edges.edge_index.clone()
 
 
 def _may_fuse(gate: Any) -> bool:
     """Whether the compiled form of ``gate`` is what a call of it would give."""
-    return is_untouched(gate, EdgeMLP) and is_plain_linear(gate.hidden) and is_plain_linear(gate.out)
+    plain = is_untouched(gate, EdgeMLP) and is_plain_linear(gate.hidden) and is_plain_linear(gate.out)
+    return plain and gate.hidden.bias is not None and gate.out.bias is not None
 
 
 def fused_gate(

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ltga.errors import InputError
-from ltga.nn.entitlement import is_plain_linear
+from ltga.nn.entitlement import is_plain_linear, know
 
 Granularity = Literal["global", "layer", "head", "edge"]
 GATE_WIDTH = 8
@@ -137,7 +137,7 @@ class EdgeMLP(nn.Module):
             hidden = self.hidden(torch.cat([attending.index_select(0, i), neighbour.index_select(0, j)], dim=1))
         else:
             left, right = self.hidden.weight.split(self.channels, dim=1)
-            per_target, per_source = attending @ left.t() + self.hidden.bias, neighbour @ right.t()
+            per_target, per_source = nn.functional.linear(attending, left, self.hidden.bias), neighbour @ right.t()
             hidden = per_target.index_select(0, i) + per_source.index_select(0, j)
         out: Tensor = self.out(torch.relu(hidden))
         return out
@@ -288,3 +288,6 @@ def _positive(delta: float) -> float:
     if not 0 < delta <= 3:
         raise InputError(f"delta: must lie in (0, 3], got {delta!r}")
     return float(delta)
+
+
+know(EdgeMLP, EdgeIndex, EdgeBias, EdgeScale)
