@@ -84,7 +84,8 @@ def _from_torch_sparse(
     adjacency: Tensor, loops: int | None, fill_value: float | Tensor | str
 ) -> tuple[Tensor, Tensor | None]:
     """(edges, their features) of a transposed sparse adjacency, with self-loops for the first ``loops`` nodes."""
-    if adjacency.layout == torch.sparse_coo and not adjacency.is_coalesced():
+    coo = adjacency.layout == torch.sparse_coo
+    if coo and not adjacency.is_coalesced() and adjacency.coalesce()._nnz() != adjacency._nnz():
         raise GraphError("edge_index: a sparse tensor with repeated entries; call .coalesce() first")
     if adjacency.layout == torch.sparse_csc:
         adjacency = adjacency.to_sparse_coo()
