@@ -16,7 +16,8 @@ from ltga.errors import InputError
 from ltga.nn.baselines import GAT
 from ltga.nn.conv import Attention
 from ltga.nn.network import LTGA
-from ltga.train.fit import Run, as_dataset, load_run, make_model, make_task
+from ltga.train.fit import Run, load_run, make_model, make_task
+from ltga.train.planned import as_dataset
 from ltga.train.protocol import Protocol
 
 

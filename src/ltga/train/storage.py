@@ -39,11 +39,10 @@ class Stored:
     checksums: Mapping[str, str]
 
 
-def write_run(folder: str | Path, record: Record, arrays: Mapping[str, np.ndarray], model: nn.Module) -> Path:
-    """Store a run under its id; returns the path of the record."""
-    files = encode_run(record, arrays, model)
+def write_run(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Path:
+    """:func:`write_files` for whoever has no store; what goes wrong is a :class:`~ltga.errors.RecordError`."""
     try:
-        return write_files(folder, record["id"], files)
+        return write_files(folder, run, files)
     except OSError as error:
         raise RecordError(f"{folder}: cannot be written ({error.strerror})") from None
 
@@ -67,14 +66,21 @@ def encode_record(record: Record, arrays: bytes | None = None, weights: bytes | 
 
 
 def write_files(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Path:
-    """Write the files of the run with this id; returns the path of the record.
+    """Write the files of the run with this id, all or none; returns the path of the record.
 
     The record is written last: where there is a record, its arrays and its model are complete.
     """
     base = Path(folder) / run
     base.parent.mkdir(parents=True, exist_ok=True)
-    for suffix in sorted(files, key=lambda suffix: suffix == ".json"):
-        write_atomic(base.with_suffix(suffix), lambda stream, suffix=suffix: stream.write(files[suffix]))  # type: ignore[misc]
+    known = base.with_suffix(".json").exists()
+    try:
+        for suffix in sorted(files, key=lambda suffix: suffix == ".json"):
+            write_atomic(base.with_suffix(suffix), lambda stream, suffix=suffix: stream.write(files[suffix]))  # type: ignore[misc]
+    except OSError:
+        if not known:
+            for suffix in files:
+                base.with_suffix(suffix).unlink(missing_ok=True)
+        raise
     return base.with_suffix(".json")
 
 
