@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from ltga.data import Dataset, csbm
+from ltga.data.atomic import write_atomic
 from ltga.errors import InputError, LTGAError, RecordError
 from ltga.train import Protocol, Run, fit, load_run
 from ltga.train.planned import run_configuration
 from ltga.train.record import run_id
 from ltga.train.reproduce import reproduction_table, to_csv, to_markdown
-from ltga.train.storage import check_writable, read_arrays, read_record, read_weights, write_atomic
+from ltga.train.storage import check_writable, read_arrays, read_record, read_weights
 
 QUICK = Protocol(epochs=2, hidden_channels=4, heads=2)
 SUFFIXES = (".json", ".npz", ".safetensors")

@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ltga.data.atomic import write_atomic
 from ltga.errors import RecordError
 from ltga.train.checksums import sealed
 from ltga.train.record import Record, clean_text
-from ltga.train.storage import decode_record, encode_record, write_atomic
+from ltga.train.storage import decode_record, encode_record
 from ltga.train.store import Store
 
 DIGITS = 6

@@ -20,9 +20,10 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
+from ltga.data.atomic import write_atomic
 from ltga.errors import InputError, RecordError
 from ltga.train.record import Record, clean_text
-from ltga.train.storage import check_writable, read_record, write_atomic, write_files
+from ltga.train.storage import check_writable, read_record, write_files
 
 POLL_SECONDS = 1.0  # between looks at runs that another process is at
 
