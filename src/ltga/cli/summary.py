@@ -18,7 +18,7 @@ from ltga.data import Dataset
 from ltga.nn import LTGA
 from ltga.nn.methods import Method
 from ltga.train import Run
-from ltga.train.record import Record, plain
+from ltga.train.record import Record, kept_index, plain
 
 UNMOVED = 0.01  # q closer to 1 than this counts as not moved
 
@@ -71,10 +71,9 @@ class Group:
 
 def finished(run: Run, path: Path, graph: Dataset, reused: bool) -> Finished:
     """The part of ``run`` that the comparison keeps."""
-    epoch = run.record["best_epoch"] - 1
     q_softmax = isinstance(run.model, LTGA) and run.model.convs[0].normalizer == "q_softmax"
-    q = [value for layer in run.record["trajectory"]["q"] for value in layer["mean"][epoch]] if q_softmax else []
-    q = [value for value in q if value is not None]
+    layers = kept_index(run.record) if q_softmax else []
+    q = [value for layer in layers for value in layer["mean"] if value is not None]
     return Finished(run.record, path, q, _ignored(run, graph), reused)
 
 
