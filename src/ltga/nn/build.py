@@ -6,14 +6,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch import nn
-
 from ltga.errors import InputError, did_you_mean
 from ltga.nn.baselines import FAGCN, GAT, GCN, GPRGNN, H2GCN, LINKX, GATv2
+from ltga.nn.interface import Network
 from ltga.nn.methods import Method, find_method
 from ltga.nn.network import LTGA
 
-NETWORKS: Mapping[str, Callable[..., nn.Module]] = {
+NETWORKS: Mapping[str, Callable[..., Network]] = {
     "ltga": LTGA,
     "gcn": GCN,
     "gat": GAT,
@@ -25,7 +24,7 @@ NETWORKS: Mapping[str, Callable[..., nn.Module]] = {
 }
 
 
-def build_model(method: str, in_channels: int, num_classes: int, *, init: str = "paper", **overrides: Any) -> nn.Module:
+def build_model(method: str, in_channels: int, num_classes: int, *, init: str = "paper", **overrides: Any) -> Network:
     """The network of a method, with fresh weights.
 
     Args:

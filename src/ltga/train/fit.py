@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data import Dataset
@@ -19,8 +19,8 @@ from ltga.errors import RecordError
 from ltga.kernels import SparseFeatures, assume_constant, compact_form
 from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
+from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
-from ltga.nn.network import LTGA
 from ltga.train.focus import FocusedTask
 from ltga.train.loop import Callback, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
@@ -45,7 +45,7 @@ class Run:
     """
 
     record: Record
-    model: nn.Module
+    model: Network
     arrays: Mapping[str, np.ndarray]
 
     @property
@@ -125,7 +125,7 @@ def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: b
         task = make_task(dataset, planned.split, model, protocol)
         if planned.minibatch is not None:
             task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
-        elif isinstance(model, LTGA):
+        elif model.computes_parts:
             task = FocusedTask.of(task, model, protocol)
         title = f"{dataset.name}, {planned.method}, seed {seed}"
         with ProgressLine(title) if progress else nullcontext() as line:
@@ -158,7 +158,7 @@ def load_run(path: str | Path) -> Run:
     return Run(stored.record, rebuild_model(stored.record, weights, path), arrays)
 
 
-def rebuild_model(record: Record, weights: Mapping[str, Tensor], where: str | Path) -> nn.Module:
+def rebuild_model(record: Record, weights: Mapping[str, Tensor], where: str | Path) -> Network:
     """The network that a record describes, with stored weights; ``where`` opens the error message."""
     try:
         method, protocol = record["config"]["method"], Protocol(**record["config"]["protocol"])
@@ -184,7 +184,7 @@ def _check_sizes(method: str, protocol: Protocol, shape: Mapping[str, Any], weig
             raise ValueError(f"weights {name} of shape {found} instead of {told}")
 
 
-def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> nn.Module:
+def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> Network:
     """The network of a method for a graph of this shape, under a protocol."""
     known = accepted_arguments(form(find_method(method), protocol.init)[0])
     settings: dict[str, Any] = {
@@ -202,7 +202,7 @@ def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> nn.
     return build_model(method, shape["in_channels"], shape["num_classes"], init=protocol.init, **settings)
 
 
-def make_task(dataset: Dataset, split: int, model: nn.Module, protocol: Protocol) -> Task:
+def make_task(dataset: Dataset, split: int, model: Network, protocol: Protocol) -> Task:
     """The graph and a split as the loop wants them."""
     data = dataset.data
     dense = assume_constant(data.x.contiguous())  # dropout draws in the order of memory, which must not decide a run
@@ -210,7 +210,7 @@ def make_task(dataset: Dataset, split: int, model: nn.Module, protocol: Protocol
     if edge_attr is not None:
         edge_attr = edge_attr.to(data.x.dtype).reshape(data.edge_index.size(1), -1)
     # The paper's dropout draws a number for zeros too, so under its initialisation features stay dense.
-    compact = compact_form(dense) if protocol.init == "paired" and isinstance(model, LTGA) else None
+    compact = compact_form(dense) if protocol.init == "paired" and model.reads_sparse else None
     x = compact if isinstance(compact, SparseFeatures) else dense
     nodes = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
     return Task(x, assume_constant(data.edge_index), edge_attr, data.y, *nodes)
