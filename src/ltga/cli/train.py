@@ -104,7 +104,7 @@ def _whole_run(store: Store, run: str) -> Run | None:
 
 def _page(graph: Dataset, groups: list[Group], store: Path, path: Path | None, messages: Console) -> Path | None:
     """A page about the last method that learns q (else the last with attention), first seed."""
-    looks = [group for group in groups if "attention" in group.runs[0].record]
+    looks = [group for group in groups if group.runs[0].record.attention is not None]
     learned = [group for group in looks if group.method.family == "learned q"]
     if not looks:
         return None
@@ -169,12 +169,12 @@ class _Live:
 
     def finished(self, done: Finished) -> None:
         self._progress.advance(self._bar)
-        config = done.record["config"]
+        record, config = done.record, done.record.config
         q = f", q {done.mean_q:.2f}" if done.mean_q is not None else ""
         part, metric = score_name(self._graph, [done])
-        how = "taken from the store" if done.reused else f"{done.record['timing']['train_seconds']:.1f} s"
+        how = "taken from the store" if done.reused else f"{record.timing.train_seconds:.1f} s"
         self._console.print(
-            f"{config['method']}, seed {config['seed']}: {part} {metric} {100 * done.score(part, metric):.1f} %, "
-            f"best epoch {done.record['best_epoch']}{q} ({how})",
+            f"{config.method}, seed {config.seed}: {part} {metric} {100 * done.score(part, metric):.1f} %, "
+            f"best epoch {record.best_epoch}{q} ({how})",
             highlight=False,
         )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from ltga.train.predict import predict_log_probs
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import Protocol
 from ltga.train.record import Record, make_record
+from ltga.train.record_schema import RunRecord, typed
 from ltga.train.storage import encode_run, read_arrays, read_stored, read_weights, write_run
 from ltga.train.store import Store
 
@@ -47,6 +49,11 @@ class Run:
     record: Record
     model: Network
     arrays: Mapping[str, np.ndarray]
+
+    @cached_property
+    def typed(self) -> RunRecord:
+        """The record by its attributes: ``run.typed.config.dataset.name``."""
+        return typed(self.record)
 
     @property
     def metrics(self) -> dict[str, float]:

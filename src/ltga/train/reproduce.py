@@ -17,7 +17,8 @@ from ltga.errors import InputError
 from ltga.train.fit import execute_and_store
 from ltga.train.planned import PlannedRun, as_dataset, as_protocol, plan_run
 from ltga.train.protocol import Protocol
-from ltga.train.record import Record, imported_from
+from ltga.train.record import Record
+from ltga.train.record_schema import typed
 from ltga.train.store import Store
 
 
@@ -125,9 +126,9 @@ def _plans(
 
 
 def _cell(dataset: str, seeds: tuple[int, ...], records: Sequence[Record]) -> Cell:
-    accuracies = tuple(record["metrics"]["test"]["accuracy"] for record in records)
-    imported = tuple(name for record in records if (name := imported_from(record)) is not None)
-    return Cell(records[0]["config"]["method"], dataset, seeds, accuracies, imported)
+    runs = [typed(record) for record in records]
+    imported = tuple(run.imported.name for run in runs if run.imported is not None)
+    return Cell(runs[0].config.method, dataset, seeds, tuple(run.metrics["test"].accuracy for run in runs), imported)
 
 
 def to_markdown(cells: Sequence[Cell], paper: Mapping[tuple[str, str], str]) -> str:
