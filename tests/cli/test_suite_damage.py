@@ -73,7 +73,7 @@ def test_a_disk_that_fills_up_is_named_with_the_file(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ltga.train.storage.os.fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     out = tmp_path / "out"
     found = ltga("suite", *command, out, "--store", store)
     last = found.err.splitlines()[-1]

@@ -244,7 +244,7 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ltga.train.storage.os.fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(RecordError, match=r"a\.gz: cannot be written \(No space left on device\)"):
         write_archive(tmp_path / "a.gz", [record(1)])
     assert list(tmp_path.iterdir()) == []

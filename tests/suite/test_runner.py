@@ -134,8 +134,6 @@ def test_kill_9_in_the_middle_loses_that_run_only(tmp_path, tiny, executed, monk
 @pytest.mark.parametrize("number", range(3))
 def test_kill_9_while_writing_leaves_nothing_half(tmp_path, tiny, monkeypatch, in_other_process, wait_for, number):
     """The process hangs inside the write of the number-th of a run's three files, and is killed there."""
-    import ltga.train.storage as storage
-
     store, marker, real, calls = tmp_path / "store", tmp_path / "marker", os.fsync, []
 
     def hang(descriptor: int) -> None:
@@ -145,12 +143,12 @@ def test_kill_9_while_writing_leaves_nothing_half(tmp_path, tiny, monkeypatch, i
             time.sleep(600)
         real(descriptor)
 
-    monkeypatch.setattr(storage.os, "fsync", hang)
+    monkeypatch.setattr(os, "fsync", hang)
     process = in_other_process(run_suite, [tiny(1)], store)
     wait_for(marker.exists)
     os.kill(process.pid, signal.SIGKILL)
     process.join()
-    monkeypatch.setattr(storage.os, "fsync", real)
+    monkeypatch.setattr(os, "fsync", real)
     assert seeds_in(store) == [] and len(leftovers(store)) == 1
     assert run_suite([tiny(1)], store).done == 1
     assert leftovers(store) == [] and seeds_in(store) == [1]

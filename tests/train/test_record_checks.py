@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from ltga.data import Dataset, csbm
+from ltga.data.atomic import write_atomic
 from ltga.errors import InputError, LTGAError, RecordError
 from ltga.train import Protocol, Run, fit, load_run
-from ltga.train.fit import run_configuration
+from ltga.train.planned import run_configuration
 from ltga.train.record import run_id
 from ltga.train.reproduce import reproduction_table, to_csv, to_markdown
-from ltga.train.storage import check_writable, read_arrays, read_record, read_weights, write_atomic
+from ltga.train.storage import check_writable, read_arrays, read_record, read_weights
 
 QUICK = Protocol(epochs=2, hidden_channels=4, heads=2)
 SUFFIXES = (".json", ".npz", ".safetensors")
@@ -157,7 +158,7 @@ def test_a_store_that_cannot_be_written_is_named_before_anything_is_run(
     with pytest.raises(RecordError, match="file"):
         check_writable(tmp_path / "file" / "runs")
     check_writable(tmp_path / "new" / "runs")
-    monkeypatch.setattr("ltga.train.reproduce.fit", lambda *_, **__: pytest.fail("trained"))
+    monkeypatch.setattr("ltga.train.reproduce.execute_and_store", lambda *_, **__: pytest.fail("trained"))
     with pytest.raises(RecordError, match="cannot be written"):
         reproduction_table(["gcn"], [small], (1, 2), store=tmp_path / "file" / "runs")
 

@@ -6,13 +6,18 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data import Dataset
 from ltga.errors import InputError, TrainingError
+from ltga.nn.interface import Network
 from ltga.nn.methods import METHODS
 from ltga.nn.network import LTGA
 from ltga.train import EpochInfo, Protocol, fit
+from ltga.train.fit import make_task
+from ltga.train.loop import train
+from ltga.train.observe import observe
 from ltga.train.optimizer import DecoupledAdam
 from ltga.train.record import without_surroundings
 
@@ -49,6 +54,29 @@ def test_the_prior_pulls_q_to_one(small: Dataset, quick: dict, method: str) -> N
         run = fit(small, method, protocol=Protocol(warmup=0, epochs=30, patience=30, prior=prior, **quick))
         ends.append(max(abs(q - 1) for layer in means(run) for q in layer[-1]))
     assert ends[1] < ends[0] / 4
+
+
+def test_a_network_of_ones_own_is_trained_by_the_same_loop(small: Dataset) -> None:
+    class Perceptron(Network):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(small.data.x.size(1), small.num_classes)
+
+        def hidden(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
+            return x
+
+        def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
+            return self.linear(x)
+
+    for init in ("paper", "paired"):
+        protocol = Protocol(epochs=5, prior=0.1, init=init)
+        model = Perceptron()
+        task = make_task(small, 0, model, protocol)
+        outcome = train(model, task, protocol, seed=1)
+        assert len(outcome.history) == 5 and all(info.q == [] for info in outcome.history)
+        assert outcome.history[-1].train_loss < outcome.history[0].train_loss
+        numbers, arrays = observe(model, task)
+        assert "attention" not in numbers and set(arrays) == {"log_probs"}
 
 
 def test_the_penalty_counts_a_shared_index_once() -> None:

@@ -109,7 +109,7 @@ def calibration(run: Run, dataset: Dataset, part: str = "test") -> Calibration:
     if part not in PARTS:
         raise InputError(f"part: expected one of {', '.join(map(repr, PARTS))}, got {part!r}")
     check_graph(run, dataset)
-    mask = dataset.split(run.record["config"]["split"])[PARTS.index(part)]
+    mask = dataset.split(run.typed.config.split)[PARTS.index(part)]
     log_probs, labels = torch.from_numpy(np.asarray(run.arrays["log_probs"])), dataset.data.y
     metrics = classification_metrics(log_probs, labels, mask)
     bins = reliability(log_probs[mask], labels[mask])

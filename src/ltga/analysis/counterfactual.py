@@ -166,7 +166,7 @@ def counterfactuals(run: Run, dataset: Dataset, draws: int = 5, seed: int = 0) -
         raise InputError(f"draws: expected at least 1, got {draws}")
     model, task = indexed_model(run), task_of(run, dataset)
     if not len(task.test):
-        raise InputError(f"dataset: split {run.record['config']['split']} of {dataset.name!r} has no test nodes")
+        raise InputError(f"dataset: split {run.typed.config.split} of {dataset.name!r} has no test nodes")
     layers = model.attend(task.x, task.edge_index, task.edge_attr)
     pruned = [(layer.weights == 0).numpy() for layer in layers]
     source, target = layers[0].edge_index.numpy()

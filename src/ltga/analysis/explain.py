@@ -16,7 +16,8 @@ from ltga.errors import InputError
 from ltga.nn.baselines import GAT
 from ltga.nn.conv import Attention
 from ltga.nn.network import LTGA
-from ltga.train.fit import Run, as_dataset, load_run, make_model, make_task
+from ltga.train.fit import Run, load_run, make_model, make_task
+from ltga.train.planned import as_dataset
 from ltga.train.protocol import Protocol
 
 
@@ -64,35 +65,35 @@ def explain(run: Run | str | Path, dataset: Dataset | Data | str | None = None) 
 
 def _graph_of(run: Run, dataset: Dataset | Data | str | None) -> Dataset:
     """The graph of the run, checked against the fingerprint in its record."""
-    known = run.record["config"]["dataset"]
+    known = run.typed.config.dataset
     if dataset is not None:
         graph = as_dataset(dataset)
     else:
         try:
-            graph = load_dataset(known["name"])
+            graph = load_dataset(known.name)
         except InputError:
             raise InputError(
-                f"dataset: the run was made on {known['name']!r}, which is not a known dataset; pass the graph itself"
+                f"dataset: the run was made on {known.name!r}, which is not a known dataset; pass the graph itself"
             ) from None
-    if graph.fingerprint != known["fingerprint"]:
+    if graph.fingerprint != known.fingerprint:
         raise InputError(
-            f"dataset: {graph.name!r} is not the graph of this run ({known['name']!r}, fingerprint "
-            f"{known['fingerprint'][:12]}); features, labels, edges or splits differ"
+            f"dataset: {graph.name!r} is not the graph of this run ({known.name!r}, fingerprint "
+            f"{known.fingerprint[:12]}); features, labels, edges or splits differ"
         )
     return graph
 
 
 def _attend(run: Run, graph: Dataset) -> tuple[list[Attention], str]:
-    config = run.record["config"]
-    protocol = Protocol(**config["protocol"])
+    config = run.typed.config
+    protocol = config.as_protocol()
     model = run.model if isinstance(run.model, LTGA) else _as_ltga(run, protocol)
-    task = make_task(graph, config["split"], run.model, protocol)
+    task = make_task(graph, config.split, run.model, protocol)
     return model.attend(task.x, task.edge_index, task.edge_attr), str(model.convs[0].normalizer)
 
 
 def _as_ltga(run: Run, protocol: Protocol) -> LTGA:
     """A network of PyG's GAT or GATv2 layers as the same network of ours, which can be looked into."""
-    method, described = run.record["config"]["method"], dict(run.record["model"])
+    method, described = run.typed.config.method, dict(run.typed.model)
     if not isinstance(run.model, GAT):
         raise InputError(f"run: {method} has no attention to explain; train for example gatv2 or ltga-head")
     described.pop("parameters")

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from ltga.data.atomic import write_atomic
 from ltga.errors import InputError
-from ltga.train.storage import write_atomic
 
 if TYPE_CHECKING:
     from ltga.analysis.explanation import Explanation

@@ -10,14 +10,13 @@ from ltga.errors import InputError
 from ltga.nn.network import LTGA
 from ltga.train.fit import Run, make_task
 from ltga.train.loop import Task
-from ltga.train.protocol import Protocol
 
 
 def check_graph(run: Run, dataset: Dataset) -> None:
     """Refuse a graph on which the run was not made."""
-    known = run.record["config"]["dataset"]
-    if dataset.fingerprint != known["fingerprint"]:
-        raise InputError(f"dataset: {dataset.name!r} is not the graph of this run, {known['name']!r}; pass that")
+    known = run.typed.config.dataset
+    if dataset.fingerprint != known.fingerprint:
+        raise InputError(f"dataset: {dataset.name!r} is not the graph of this run, {known.name!r}; pass that")
 
 
 def task_of(run: Run, dataset: Dataset) -> Task:
@@ -34,8 +33,8 @@ def task_of(run: Run, dataset: Dataset) -> Task:
     ltga.errors.InputError: dataset: 'csbm:num_nodes=50' is not the graph of this run, 'csbm:num_nodes=40'; pass that
     """
     check_graph(run, dataset)
-    config = run.record["config"]
-    return make_task(dataset, config["split"], run.model, Protocol(**config["protocol"]))
+    config = run.typed.config
+    return make_task(dataset, config.split, run.model, config.as_protocol())
 
 
 @torch.no_grad()
@@ -44,13 +43,12 @@ def attention_of(run: Run, task: Task) -> list[tuple[Tensor, Tensor]]:
     run.model.eval()
     layers = task.attention_weights(run.model)
     if layers is None:
-        raise InputError(f"run: {run.record['config']['method']} has no attention; take for example ltga-head")
+        raise InputError(f"run: {run.typed.config.method} has no attention; take for example ltga-head")
     return layers
 
 
 def indexed_model(run: Run) -> LTGA:
     """The run's network, if its attention has an entropic index that can be changed."""
     if not isinstance(run.model, LTGA):
-        method = run.record["config"]["method"]
-        raise InputError(f"run: {method} has no entropic index to change; take for example ltga-head")
+        raise InputError(f"run: {run.typed.config.method} has no entropic index to change; take for example ltga-head")
     return run.model.eval()

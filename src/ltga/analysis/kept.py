@@ -16,11 +16,11 @@ from typing import Any
 import pandas as pd
 
 from ltga.analysis.results import ANALYSES, WORDS, Frames
+from ltga.data.atomic import write_atomic
 from ltga.suite.archive import rounded
 from ltga.train.checksums import digest
 from ltga.train.record import Record, plain
 from ltga.train.record_schema import json_fault
-from ltga.train.storage import write_atomic
 
 FIELD = "analyses"
 """Where an archived record has its results."""

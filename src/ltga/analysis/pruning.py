@@ -53,7 +53,7 @@ def pruned_against_kept(run: Run, dataset: Dataset, resamples: int = 1000, seed:
     (24, ['1', '2', 'all'])
     """
     layers = [_without_loops(*layer) for layer in attention_of(run, task_of(run, dataset))]
-    train, _, _ = dataset.split(run.record["config"]["split"])
+    train, _, _ = dataset.split(run.typed.config.split)
     edges = layers[0][0]  # the same in all layers
     values = _edge_values(dataset.data.x, dataset.data.y, edges, train)
     groups = [_groups(weights) for _, weights in layers]

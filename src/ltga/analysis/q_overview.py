@@ -19,7 +19,7 @@ from torch_geometric.utils import coalesce
 from ltga.data import Dataset
 from ltga.errors import InputError
 from ltga.train.protocol import Protocol
-from ltga.train.record import Record
+from ltga.train.record import Record, kept_index
 
 INDEX_SETTINGS = ("kappa", "warmup", "prior", "delta")  # mean nothing to a network whose q does not move
 KEYS = ["dataset", "method", "setting", "split", "seed"]
@@ -115,10 +115,9 @@ def setting_of(record: Record) -> str:
 def _index_values(record: Record) -> pd.DataFrame:
     """A row per layer and head, at the best epoch."""
     frames = []
-    best = record["best_epoch"] - 1
-    for layer, columns in enumerate(record["trajectory"]["q"], start=1):
-        q = _numbers(columns["mean"])[best]  # [H] or [1]
-        std = _numbers(columns["std"])[best] if "std" in columns else np.zeros_like(q)
+    for layer, kept in enumerate(kept_index(record), start=1):
+        q = _numbers(kept["mean"])  # [H] or [1]
+        std = _numbers(kept["std"]) if "std" in kept else np.zeros_like(q)
         shared = len(q) == 1 and record["config"]["protocol"]["heads"] > 1
         values = {
             "layer": layer,

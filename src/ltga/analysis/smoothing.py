@@ -20,6 +20,7 @@ from ltga.analysis.similarity import edge_cosine
 from ltga.data import Dataset
 from ltga.errors import InputError
 from ltga.kernels import SparseFeatures
+from ltga.nn.interface import Network
 from ltga.train.fit import Run
 from ltga.train.loop import Task
 
@@ -53,7 +54,7 @@ def mean_average_distance(x: Tensor) -> float:
     return float(1 - (unit.sum(0).square().sum() - n) / (n * (n - 1)))
 
 
-def layer_embeddings(model: nn.Module, task: Task) -> list[Tensor]:
+def layer_embeddings(model: Network, task: Task) -> list[Tensor]:
     """What each layer reads, then the logits: features, hidden embeddings after ELU, ``[N, C]``; no dropout."""
     convs = getattr(model, "convs", None)
     if not isinstance(convs, nn.ModuleList):

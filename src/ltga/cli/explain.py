@@ -33,7 +33,7 @@ def explain_run(
     for path, option in ((page, "--page"), (parquet, "--parquet"), (graphml, "--graphml")):
         check_output(path, option)
     finished = load_run(_record(run))
-    dataset = load_dataset(graph or finished.record["config"]["dataset"]["name"], data)
+    dataset = load_dataset(graph or finished.typed.config.dataset.name, data)
     inside = explain(finished, dataset)
     around = None if node is None else _neighbourhood(inside, node)
     _summary(console, inside)

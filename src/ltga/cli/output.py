@@ -28,6 +28,6 @@ def check_folder(path: Path, option: str) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write ``text`` to ``path``, whole or not at all."""
-    from ltga.train.storage import write_atomic
+    from ltga.data.atomic import write_atomic
 
     write_atomic(path, lambda stream: stream.write(text.encode()))

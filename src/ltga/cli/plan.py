@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ltga.data import Dataset
-from ltga.errors import InputError
+from ltga.errors import InputError, did_you_mean
 from ltga.nn.build import accepted_arguments, form
 from ltga.nn.methods import find_method
 from ltga.train.protocol import Protocol
@@ -157,5 +156,4 @@ def check_plan(plan: Plan, graph: Dataset) -> None:
 def _hint(key: str) -> str:
     if key in Protocol.model_fields:
         return "it belongs below [protocol]"
-    near = difflib.get_close_matches(key, [*FILE_KEYS, *Protocol.model_fields], n=1)
-    return f"did you mean {near[0]!r}?" if near else f"use {', '.join(FILE_KEYS)}"
+    return did_you_mean(key, [*FILE_KEYS, *Protocol.model_fields], f"use {', '.join(FILE_KEYS)}")

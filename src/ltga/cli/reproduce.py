@@ -13,6 +13,7 @@ from ltga.data import load_dataset
 from ltga.nn.methods import METHODS, find_method
 from ltga.suite.paper_cells import PAPER_CELLS
 from ltga.train.record import Record
+from ltga.train.record_schema import typed
 from ltga.train.reproduce import draws_like_the_paper, reproduction_table, to_csv, to_markdown
 
 
@@ -48,8 +49,8 @@ def reproduce_cells(
         bar = progress.add_task("runs", total=len(methods) * len(graphs) * seeds)
 
         def done(record: Record) -> None:
-            config = record["config"]
-            progress.update(bar, description=f"{config['dataset']}, {config['method']}, seed {config['seed']}")
+            config = typed(record).config
+            progress.update(bar, description=f"{config.dataset.name}, {config.method}, seed {config.seed}")
             progress.advance(bar)
 
         cells = reproduction_table(methods, graphs, range(1, seeds + 1), store=store, on_run=done)

@@ -18,7 +18,8 @@ from ltga.data import Dataset
 from ltga.nn import LTGA
 from ltga.nn.methods import Method
 from ltga.train import Run
-from ltga.train.record import Record, plain
+from ltga.train.record import kept_index, plain
+from ltga.train.record_schema import RunRecord
 
 UNMOVED = 0.01  # q closer to 1 than this counts as not moved
 
@@ -40,7 +41,7 @@ class Finished:
         ignored: where planted edges are known and the network can be looked into.
     """
 
-    record: Record
+    record: RunRecord
     path: Path
     q: list[float]
     ignored: Ignored | None
@@ -51,14 +52,13 @@ class Finished:
         return statistics.fmean(self.q) if self.q else None
 
     def score(self, part: str, metric: str) -> float:
-        value = self.record["metrics"][part][metric]
+        value = getattr(self.record.metrics[part], metric)  # type: ignore[index]
         return math.nan if value is None else float(value)
 
     @property
     def zero_fraction(self) -> float | None:
         """Share of exactly zero attention weights, over layers and heads; ``None`` without attention."""
-        layers = self.record.get("attention")
-        return _mean(v for layer in layers or () for v in layer["zero_fraction"])
+        return _mean(value for layer in self.record.attention or () for value in layer.zero_fraction)
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,10 @@ class Group:
 
 def finished(run: Run, path: Path, graph: Dataset, reused: bool) -> Finished:
     """The part of ``run`` that the comparison keeps."""
-    epoch = run.record["best_epoch"] - 1
     q_softmax = isinstance(run.model, LTGA) and run.model.convs[0].normalizer == "q_softmax"
-    q = [value for layer in run.record["trajectory"]["q"] for value in layer["mean"][epoch]] if q_softmax else []
-    q = [value for value in q if value is not None]
-    return Finished(run.record, path, q, _ignored(run, graph), reused)
+    layers = kept_index(run.record) if q_softmax else []
+    q = [value for layer in layers for value in layer["mean"] if value is not None]
+    return Finished(run.typed, path, q, _ignored(run, graph), reused)
 
 
 def _ignored(run: Run, graph: Dataset) -> Ignored | None:
@@ -89,7 +88,7 @@ def _ignored(run: Run, graph: Dataset) -> Ignored | None:
 
 def score_name(graph: Dataset, runs: Sequence[Finished]) -> tuple[str, str]:
     """Which part and metric to compare: test, or validation where a graph has no test nodes."""
-    tested = all("test" in run.record["metrics"] for run in runs)
+    tested = all("test" in run.record.metrics for run in runs)
     return "test" if tested else "val", graph.metric
 
 
@@ -113,7 +112,7 @@ def table(graph: Dataset, groups: Sequence[Group]) -> Table:
             softmax if q is None else f"{q:.2f}",
             "" if zeros is None else f"{100 * zeros:.1f} %",
             # The median, because the first run of all may include compilation.
-            f"{statistics.median(run.record['timing']['train_seconds'] for run in group.runs):.1f}",
+            f"{statistics.median(run.record.timing.train_seconds for run in group.runs):.1f}",
         )
     return shown
 
@@ -131,7 +130,7 @@ def _what_q_did(group: Group, warmup: int) -> str:
     values = [value for run in group.runs for value in run.q]
     low, mean, high = min(values), statistics.fmean(values), max(values)
     label = group.method.label
-    best = [run.record["best_epoch"] for run in group.runs]
+    best = [run.record.best_epoch for run in group.runs]
     if max(best) <= warmup:
         when = f"epoch {best[0]}" if min(best) == max(best) else f"epochs {min(best)} to {max(best)}"
         return f"{label}: q is still 1, because the best epoch ({when}) came before the warm-up of {warmup} ended."
@@ -189,16 +188,16 @@ def _group_json(group: Group, part: str, metric: str) -> dict[str, Any]:
         "zero_fraction": _mean(run.zero_fraction for run in group.runs),
         "runs": [
             {
-                "seed": run.record["config"]["seed"],
+                "seed": run.record.config.seed,
                 "record": str(run.path),
                 "reused": run.reused,
                 "score": score,
-                "metrics": run.record["metrics"],
+                "metrics": {part: scored.model_dump(exclude_unset=True) for part, scored in run.record.metrics.items()},
                 "q": run.q or None,
                 "ignored_edges": None if run.ignored is None else run.ignored.edges,
                 "ignored_planted_edges": None if run.ignored is None else run.ignored.planted,
-                "best_epoch": run.record["best_epoch"],
-                "seconds": run.record["timing"]["train_seconds"],
+                "best_epoch": run.record.best_epoch,
+                "seconds": run.record.timing.train_seconds,
             }
             for run, score in zip(group.runs, scores)
         ],

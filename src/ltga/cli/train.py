@@ -19,9 +19,11 @@ from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sen
 from ltga.data import Dataset, load_dataset
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
-from ltga.train import EpochInfo, Run, fit, load_run
-from ltga.train.fit import run_configuration
-from ltga.train.record import clean_text, run_id
+from ltga.train import EpochInfo, Run, load_run
+from ltga.train.fit import execute_and_store
+from ltga.train.planned import plan_run
+from ltga.train.record import clean_text
+from ltga.train.store import Store
 
 LONGEST_NAME = 100  # of a graph in the name of its page; a file name has 255 bytes
 
@@ -52,13 +54,7 @@ def train_and_compare(
         f"{graph.num_classes} classes; {len(plan.methods)} methods x {plan.seeds} seeds",
         highlight=False,
     )
-    groups = [Group(find_method(name), []) for name in plan.methods]
-    with _Live(messages, plan, graph) as live:
-        for group in groups:
-            for seed in range(1, plan.seeds + 1):
-                done = _one_run(graph, group.method.name, seed, plan, store, fresh, live)
-                group.runs.append(done)
-                live.finished(done)
+    groups = _all_runs(graph, plan, Store(store, "--out"), fresh, messages)
     page = _page(graph, groups, store, page, messages)
     if json_wanted:
         print(json.dumps(as_json(graph, plan, groups, store, page), indent=1, allow_nan=False))
@@ -70,46 +66,45 @@ def train_and_compare(
     results.print(where, markup=False, highlight=False, soft_wrap=True)
 
 
-def _one_run(graph: Dataset, method: str, seed: int, plan: Plan, store: Path, fresh: bool, live: _Live) -> Finished:
-    """A run from the store, or a new one that is stored as soon as it is done."""
-    config = run_configuration(graph, method, seed, None, plan.protocol)
-    path = store / f"{run_id(config)}.json"
-    run = None if fresh else _stored(path)
-    reused = run is not None
-    if run is None:
-        live.starts(method, seed)
-        run = fit(graph, method, seed, protocol=plan.protocol, callbacks=(live.epoch,))
-        if run.record["interrupted"]:
-            raise KeyboardInterrupt  # a comparison needs whole runs; those finished are in the store
-        _save(run, path)
-    return finished(run, path, graph, reused)
+def _all_runs(graph: Dataset, plan: Plan, store: Store, fresh: bool, messages: Console) -> list[Group]:
+    """Every run from the store, or made and stored; what another process is at is waited for."""
+    fingerprint = graph.fingerprint
+    rows = [
+        [plan_run(graph, name, seed, None, plan.protocol, fingerprint=fingerprint) for seed in range(1, plan.seeds + 1)]
+        for name in plan.methods
+    ]
+    planned = {run.id: run for row in rows for run in row}
+    done: dict[str, Finished] = {}
+    with _Live(messages, plan, graph) as live:
+
+        def find(run: str) -> Run | None:
+            return None if fresh else _whole_run(store, run)
+
+        def make(run: str) -> Run:
+            live.starts(planned[run].method, planned[run].seed)
+            return execute_and_store(planned[run], store, (live.epoch,))
+
+        for run, result, reused in store.each_once(planned, find, make, live.waits):
+            done[run] = finished(result, store.folder / f"{run}.json", graph, reused)
+            live.finished(done[run])
+    return [Group(find_method(name), [done[run.id] for run in row]) for name, row in zip(plan.methods, rows)]
 
 
-def _stored(path: Path) -> Run | None:
+def _whole_run(store: Store, run: str) -> Run | None:
+    """A stored run with its model; ``None`` if it is to be run, because it is damaged for example."""
+    path = store.folder / f"{run}.json"
     if not path.exists():
         return None
     try:
-        run = load_run(path)
+        found = load_run(path)
     except LTGAError:
-        return None  # damaged: run it again
-    return None if run.record["interrupted"] else run
-
-
-def _save(run: Run, path: Path) -> None:
-    """Store a run; if that fails, leave no part of it behind."""
-    known = path.exists()
-    try:
-        run.save(path.parent)
-    except LTGAError as error:
-        if not known:
-            for suffix in (".safetensors", ".npz"):
-                path.with_suffix(suffix).unlink(missing_ok=True)
-        raise InputError(f"--out: {error}") from None
+        return None
+    return None if found.record["interrupted"] else found
 
 
 def _page(graph: Dataset, groups: list[Group], store: Path, path: Path | None, messages: Console) -> Path | None:
     """A page about the last method that learns q (else the last with attention), first seed."""
-    looks = [group for group in groups if "attention" in group.runs[0].record]
+    looks = [group for group in groups if group.runs[0].record.attention is not None]
     learned = [group for group in looks if group.method.family == "learned q"]
     if not looks:
         return None
@@ -159,6 +154,10 @@ class _Live:
         self._title = f"{method} seed {seed}"
         self._progress.update(self._bar, description=self._title)
 
+    def waits(self, left: int) -> None:
+        runs = "a run" if left == 1 else f"{left} runs"
+        self._console.print(f"Waiting for {runs} that another process is at.", highlight=False)
+
     def epoch(self, info: EpochInfo) -> None:
         means = [sum(layer["mean"]) / len(layer["mean"]) for layer in info.q if layer.get("mean")]
         q = f"  q {' '.join(f'{mean:.2f}' for mean in means)}" if means else ""
@@ -170,12 +169,12 @@ class _Live:
 
     def finished(self, done: Finished) -> None:
         self._progress.advance(self._bar)
-        config = done.record["config"]
+        record, config = done.record, done.record.config
         q = f", q {done.mean_q:.2f}" if done.mean_q is not None else ""
         part, metric = score_name(self._graph, [done])
-        how = "taken from the store" if done.reused else f"{done.record['timing']['train_seconds']:.1f} s"
+        how = "taken from the store" if done.reused else f"{record.timing.train_seconds:.1f} s"
         self._console.print(
-            f"{config['method']}, seed {config['seed']}: {part} {metric} {100 * done.score(part, metric):.1f} %, "
-            f"best epoch {done.record['best_epoch']}{q} ({how})",
+            f"{config.method}, seed {config.seed}: {part} {metric} {100 * done.score(part, metric):.1f} %, "
+            f"best epoch {record.best_epoch}{q} ({how})",
             highlight=False,
         )

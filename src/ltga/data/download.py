@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -12,6 +10,7 @@ from typing import IO
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from ltga.data.atomic import write_atomic
 from ltga.data.request import Answer, open_url
 from ltga.errors import DataError
 
@@ -49,17 +48,9 @@ def download(
     """
     if deadline is None:
         deadline = _UNKNOWN_SIZE if size is None else _PATIENCE + size / _SLOWEST
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, part_name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    except OSError as error:
-        raise DataError(f"{target.parent}: cannot write there ({error}); choose another folder") from None
-    part = Path(part_name)
-    try:
-        with os.fdopen(handle, "wb") as sink:
-            digest, received = _receive(url, sink, target.name, size, timeout, deadline)
-            sink.flush()
-            os.fsync(sink.fileno())
+
+    def fetch(sink: IO[bytes]) -> None:
+        digest, received = _receive(url, sink, target.name, size, timeout, deadline)
         if size is not None and received != size:
             raise DataError(f"{url}: got {received:,} bytes instead of {size:,}; try again")
         if sha256 is not None and digest != sha256:
@@ -67,12 +58,12 @@ def download(
                 f"{url}: {target.name} has sha256 {digest} instead of {sha256}; it was not kept. "
                 "Either the connection is tampered with or upstream has changed"
             )
-        if verify is not None:
-            verify(part)
-        part.chmod(0o644)  # mkstemp gives 0600; caches are often shared
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(target, fetch, accept=verify)
+    except OSError as error:
+        raise DataError(f"{target.parent}: cannot write there ({error.strerror}); choose another folder") from None
     return target
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from ltga.data.own_graph import PATH_SUFFIXES, load_own_graph
 from ltga.data.planetoid import PARTS, read_planetoid
 from ltga.data.store import obtain
 from ltga.data.synthetic import csbm
-from ltga.errors import InputError
+from ltga.errors import InputError, did_you_mean
 
 _GENERATORS: dict[str, Callable[..., Dataset]] = {"csbm": csbm, "digits-noise": digits_noise}
 
@@ -78,8 +77,7 @@ def _looks_like_a_path(name: str) -> bool:
 
 def _suggestion(name: str) -> str:
     plain = name.lower().replace("_", "-")
-    near = difflib.get_close_matches(plain, CATALOGUE, n=1) or [k for k in CATALOGUE if k.startswith(plain)]
-    if near:
-        return f"did you mean {near[0]!r}?"
-    hint = f" (for the folder of that name write './{name}')" if Path(name).is_dir() else ""
-    return f"known are {', '.join(CATALOGUE)}; or give the path of your own graph{hint}"
+    longer = [known for known in CATALOGUE if known.startswith(plain)]
+    folder = f" (for the folder of that name write './{name}')" if Path(name).is_dir() else ""
+    every = f"known are {', '.join(CATALOGUE)}; or give the path of your own graph{folder}"
+    return did_you_mean(plain, CATALOGUE, f"did you mean {longer[0]!r}?" if longer else every)

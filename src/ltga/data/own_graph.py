@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data.assemble import assemble
+from ltga.data.atomic import write_atomic
 from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
@@ -183,14 +183,9 @@ def save_data(data: Data, path: str | Path) -> Path:
         ) from None
     order = json.dumps(list(data.to_dict()))
     content = save(tensors, metadata={**_FORMAT, "attributes": attributes, "order": order})
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(content)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_atomic(path, lambda stream: stream.write(content))
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror})") from None
     return path

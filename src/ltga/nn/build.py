@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch import nn
-
-from ltga.errors import InputError
+from ltga.errors import InputError, did_you_mean
 from ltga.nn.baselines import FAGCN, GAT, GCN, GPRGNN, H2GCN, LINKX, GATv2
+from ltga.nn.interface import Network
 from ltga.nn.methods import Method, find_method
 from ltga.nn.network import LTGA
 
-NETWORKS: Mapping[str, Callable[..., nn.Module]] = {
+NETWORKS: Mapping[str, Callable[..., Network]] = {
     "ltga": LTGA,
     "gcn": GCN,
     "gat": GAT,
@@ -26,7 +24,7 @@ NETWORKS: Mapping[str, Callable[..., nn.Module]] = {
 }
 
 
-def build_model(method: str, in_channels: int, num_classes: int, *, init: str = "paper", **overrides: Any) -> nn.Module:
+def build_model(method: str, in_channels: int, num_classes: int, *, init: str = "paper", **overrides: Any) -> Network:
     """The network of a method, with fresh weights.
 
     Args:
@@ -48,8 +46,7 @@ def build_model(method: str, in_channels: int, num_classes: int, *, init: str = 
     known = accepted_arguments(network)
     for key in arguments:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(known))}"
+            hint = did_you_mean(key, known, f"it takes {', '.join(sorted(known))}")
             raise InputError(f"{key}: {entry.name} has no such setting; {hint}")
     if "num_nodes" in known and "num_nodes" not in arguments:
         raise InputError(f"num_nodes: {entry.name} has a weight per node; pass num_nodes=...")

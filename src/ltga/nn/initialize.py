@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +15,10 @@ from ltga.nn.index import EdgeMLP
 from ltga.nn.network import LTGA
 
 Init = Literal["paper", "paired"]
+Model = TypeVar("Model", bound=nn.Module)
 
 
-def initialize(model: nn.Module, seed: int, init: str) -> nn.Module:
+def initialize(model: Model, seed: int, init: str) -> Model:
     """Give ``model`` the weights of ``seed``; returns the model.
 
     ``"paper"`` seeds torch, draws what the paper's construction draws and leaves torch's generator

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ltga.errors import InputError
+from ltga.errors import InputError, did_you_mean
 
 PAPER = "da Costa and Modenesi, 2026"
 SOFTMAX: Mapping[str, Any] = {"index": 1.0, "normalizer": "softmax"}
@@ -117,6 +116,5 @@ def find_method(name: str) -> Method:
     plain = str(name).strip().lower().replace("_", "-")
     if plain in METHODS:
         return METHODS[plain]
-    near = difflib.get_close_matches(plain, METHODS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(METHODS)}"
+    hint = did_you_mean(plain, METHODS, f"known are {', '.join(METHODS)}")
     raise InputError(f"method: no method is called {name!r}; {hint}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,13 +13,14 @@ from ltga.kernels import Part, SparseFeatures, SparseRows, compact_form, counter
 from ltga.kernels.bernoulli import draw
 from ltga.nn.checks import check_dropout, check_size
 from ltga.nn.conv import Attention, LTGAConv
-from ltga.nn.index import EdgeIndex, EntropicIndex, FrozenIndex, LearnedIndex, index_parameters
+from ltga.nn.index import EntropicIndex, LearnedIndex
+from ltga.nn.interface import LayerWeights, Network
 from ltga.nn.reach import Hop, Reach
 
 FEATURES, ATTENTION = 0, 1  # what a dropout stream acts on
 
 
-class LTGA(nn.Module):
+class LTGA(Network):
     r"""The paper's backbone around :class:`~ltga.nn.LTGAConv`.
 
     Dropout before every layer and on the attention weights; hidden layers concatenate their heads
@@ -54,6 +55,8 @@ class LTGA(nn.Module):
     torch.Size([4, 7])
     """
 
+    layered = reads_sparse = computes_parts = True
+
     def __init__(
         self,
         in_channels: int,
@@ -82,7 +85,6 @@ class LTGA(nn.Module):
         check_dropout("dropout", dropout)
         self.dropout = dropout
         self.backend = backend
-        self.dropout_key: tuple[int, ...] | None = None
         shared: dict[str, Any] = {
             "heads": heads,
             "dropout": dropout if attention_dropout is None else attention_dropout,
@@ -154,40 +156,13 @@ class LTGA(nn.Module):
         finally:
             self.train(training)
 
-    def index_values(self) -> list[Tensor | None]:
-        """Every layer's q, ``[1]`` or ``[H]``; ``None`` where each edge has its own.
+    def attention_weights(
+        self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None
+    ) -> LayerWeights:
+        return [(layer.edge_index, layer.weights) for layer in self.attend(x, edge_index, edge_attr)]
 
-        >>> LTGA(4, 2, heads=2, index="head").index_values()
-        [tensor([1., 1.]), tensor([1., 1.])]
-        """
-        values: list[Tensor | None] = []
-        for conv in self.convs:
-            index = conv.index
-            if isinstance(index, LearnedIndex):
-                values.append(index.q().detach())
-            elif isinstance(index, FrozenIndex):
-                values.append(torch.tensor([index.value]))
-            else:
-                values.append(None)
-        return values
-
-    def shannon_penalty(self) -> Tensor:
-        r"""Mean of :math:`(q-1)^2` over the learned index values, a shared one counted once.
-
-        With an edge gate the mean runs over the q of all edges in the last training pass.
-        """
-        indices: dict[int, EntropicIndex] = {}
-        for conv in self.convs:
-            if isinstance(conv.index, LearnedIndex | EdgeIndex):
-                indices[id(conv.index)] = conv.index
-        if not indices:
-            return torch.zeros(())
-        # In a full pass all layers have the same number of heads and edges, so the mean of means is the mean.
-        return torch.stack([index.shannon_penalty() for index in indices.values()]).mean()
-
-    def index_parameters(self) -> Iterator[nn.Parameter]:
-        """The parameters that shape the attention, which the trainer treats apart."""
-        return index_parameters(self)
+    def layer_indices(self) -> list[EntropicIndex]:
+        return [conv.index for conv in self.convs]  # type: ignore[misc]
 
     def _through(self, x: Tensor | SparseFeatures, hops: Sequence[Hop]) -> Tensor | SparseFeatures:
         """The first layers, each followed by ELU."""

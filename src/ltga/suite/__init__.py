@@ -5,7 +5,7 @@ from ltga.suite.experiment import Experiment
 from ltga.suite.lookup import find_records
 from ltga.suite.runner import run_suite
 from ltga.suite.spec import RunSpec, identify
-from ltga.suite.store import Store
+from ltga.train.store import Store
 
 __all__ = [
     "EXPERIMENTS",

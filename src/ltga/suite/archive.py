@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ltga.data.atomic import write_atomic
 from ltga.errors import RecordError
-from ltga.suite.store import Store
 from ltga.train.checksums import sealed
 from ltga.train.record import Record, clean_text
-from ltga.train.storage import decode_record, encode_record, write_atomic
+from ltga.train.storage import decode_record, encode_record
+from ltga.train.store import Store
 
 DIGITS = 6
 # An archive of the whole study has 17 MB when unpacked, four times its packed size, and no line of 100 kB.
@@ -99,7 +100,7 @@ def unpack_archive(path: str | Path, store: Store) -> tuple[int, int]:
                 store.save(run, {".json": encode_record(marked(record, source))})
                 new += 1
         finally:
-            claim.release(done=True)
+            claim.release()
     return new, total - new
 
 

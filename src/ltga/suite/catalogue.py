@@ -7,12 +7,11 @@ run is the headline's own. gum-syntax accompanies roman-empire wherever that app
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from ltga.data import csbm
 from ltga.data.knobs import knob_name
-from ltga.errors import InputError
+from ltga.errors import InputError, did_you_mean
 from ltga.suite.experiment import Experiment, grid, paired, sweep, union
 from ltga.suite.spec import RunSpec
 from ltga.suite.tuned import ENTMAX, FROZEN_Q
@@ -258,8 +257,7 @@ def find_experiments(names: Sequence[str] = ()) -> list[Experiment]:
     for name in names or EXPERIMENTS:
         plain = name.strip().lower().replace("_", "-")
         if plain not in EXPERIMENTS:
-            near = difflib.get_close_matches(plain, EXPERIMENTS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(EXPERIMENTS)}"
+            hint = did_you_mean(plain, EXPERIMENTS, f"there are {', '.join(EXPERIMENTS)}")
             raise InputError(f"experiment: none is called {name!r}; {hint}")
         found.append(EXPERIMENTS[plain])
     return found

@@ -14,7 +14,6 @@ from ltga.data import Dataset, load_dataset
 from ltga.errors import RecordError
 from ltga.suite.spec import RunSpec
 from ltga.train.fit import fit
-from ltga.train.storage import encode_run
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Finished:
-    """How a job ended: ``files`` as :func:`~ltga.train.storage.encode_run` makes them, or the error's traceback.
+    """How a job ended: ``files`` as :meth:`~ltga.train.Run.files` makes them, or the error's traceback.
 
     ``died`` says that the process which was at it died, for which the run itself may not be to blame.
     """
@@ -74,7 +73,7 @@ def attempt(job: Job, source: Dataset | str | Path | None) -> Finished:
             raise KeyboardInterrupt
         if run.record["id"] != job.id:
             raise RecordError(f"{job.spec.dataset}: the graph here is not the one the suite was started with")
-        return Finished(job, encode_run(run.record, run.arrays, run.model))
+        return Finished(job, run.files())
     except Exception:
         return Finished(job, error=traceback.format_exc())
 

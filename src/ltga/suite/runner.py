@@ -11,10 +11,8 @@ from pathlib import Path
 
 from ltga.suite.engine import Engine, Finished, InProcess, Job
 from ltga.suite.spec import RunSpec, identify
-from ltga.suite.store import Claim, Store
 from ltga.train.record import Record
-
-POLL_SECONDS = 1.0  # between looks at runs that another runner is at
+from ltga.train.store import POLL_SECONDS, Claim, Store
 
 
 @dataclass
@@ -95,19 +93,19 @@ def run_suite(
     watch(tally)
     claims: dict[str, Claim] = {}
 
+    def settled(run: str) -> bool:
+        return store.record(run) is not None or store.failure(run) != known_failures[run]
+
     def claimed() -> Iterator[Job]:
         """The runs left that nobody else is at."""
-        for run, spec in list(tally.left.items()):
-            claim = store.claim(run)
-            if claim is None:
-                continue
-            claims[run] = claim
-            if store.record(run) is None and store.failure(run) == known_failures[run]:
-                yield Job(run, spec)
+        for run, claim in store.take(list(tally.left), settled):
+            if claim is not None:
+                claims[run] = claim
+                yield Job(run, tally.left[run])
             else:
                 tally.elsewhere += 1
                 tally.last = None
-                _let_go(tally, claims, run, done=store.record(run) is not None)
+                del tally.left[run]
                 watch(tally)
 
     def end(finished: Finished) -> None:
@@ -120,7 +118,8 @@ def run_suite(
             store.save(run, finished.files)
             tally.done += 1
             tally.last = json.loads(finished.files[".json"])
-        _let_go(tally, claims, run, done=finished.files is not None)
+        del tally.left[run]
+        claims.pop(run).release()
         watch(tally)
 
     try:
@@ -134,8 +133,3 @@ def run_suite(
         for claim in claims.values():
             claim.release()
     return tally
-
-
-def _let_go(tally: Tally, claims: dict[str, Claim], run: str, *, done: bool) -> None:
-    del tally.left[run]
-    claims.pop(run).release(done=done)

@@ -10,9 +10,8 @@ from typing import Any
 from ltga.data import CATALOGUE, load_dataset
 from ltga.data.store import is_here
 from ltga.errors import DataError
-from ltga.train.fit import run_configuration
+from ltga.train.planned import plan_run
 from ltga.train.protocol import Protocol
-from ltga.train.record import run_id
 
 STAND_INS: Mapping[str, str] = {"gum-syntax": "roman-empire"}
 """Graphs that take the place of one that cannot be had, always under their own name."""
@@ -99,5 +98,5 @@ def identify(specs: Iterable[RunSpec], root: str | Path | None = None, *, downlo
         for spec in specs:
             if spec.dataset == name:
                 what = (spec.method, spec.seed, spec.split, spec.protocol)
-                ids[spec] = run_id(run_configuration(dataset, *what, fingerprint=fingerprint))
+                ids[spec] = plan_run(dataset, *what, fingerprint=fingerprint).id
     return Identified({spec: ids[spec] for spec in specs if spec in ids}, absent)

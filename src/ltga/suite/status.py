@@ -13,7 +13,7 @@ from ltga.suite.durations import Durations
 from ltga.suite.experiment import Experiment
 from ltga.suite.lookup import find_records
 from ltga.suite.spec import RunSpec, identify
-from ltga.suite.store import Store
+from ltga.train.store import Store
 
 State = Literal["done", "missing", "failed", "impossible"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltga.errors import RecordError
-from ltga.suite.store import Store
 from ltga.train.record import imported_from, run_id
 from ltga.train.record_schema import configuration_fault
 from ltga.train.storage import read_arrays, read_stored, read_weights
+from ltga.train.store import Store
 
 State = Literal["sound", "unchecked", "damaged", "interrupted"]
 SUFFIXES = (".npz", ".safetensors")

@@ -14,10 +14,10 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from ltga.data.atomic import write_atomic
 from ltga.data.bounds import in_a_line
 from ltga.errors import InputError, RecordError
 from ltga.train.fit import Run, rebuild_model
-from ltga.train.storage import write_atomic
 
 _FORMAT = {"format": "ltga-classifier", "version": "1"}
 _WEIGHT, _ARRAY = "weight/", "array/"

@@ -6,31 +6,34 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
-from ltga.data import Dataset, dataset_from_data, load_dataset
-from ltga.errors import InputError, RecordError
+from ltga.data import Dataset
+from ltga.errors import RecordError
 from ltga.kernels import SparseFeatures, assume_constant, compact_form
 from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
+from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
-from ltga.nn.network import LTGA
 from ltga.train.focus import FocusedTask
 from ltga.train.loop import Callback, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
+from ltga.train.planned import PlannedRun, as_dataset, as_protocol, plan_run
 from ltga.train.predict import predict_log_probs
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import Protocol
-from ltga.train.record import Record, clean_text, configuration, make_record
-from ltga.train.record_schema import configuration_fault
-from ltga.train.storage import read_arrays, read_stored, read_weights, write_run
+from ltga.train.record import Record, make_record
+from ltga.train.record_schema import RunRecord, typed
+from ltga.train.storage import encode_run, read_arrays, read_stored, read_weights, write_run
+from ltga.train.store import Store
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +47,13 @@ class Run:
     """
 
     record: Record
-    model: nn.Module
+    model: Network
     arrays: Mapping[str, np.ndarray]
+
+    @cached_property
+    def typed(self) -> RunRecord:
+        """The record by its attributes: ``run.typed.config.dataset.name``."""
+        return typed(self.record)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -70,9 +78,13 @@ class Run:
         """The probability of every class ``[N, C]``; see :meth:`predict`."""
         return predict_log_probs(self.model, self.record, data, batch_size).exp()
 
+    def files(self) -> dict[str, bytes]:
+        """What the run's files hold, by suffix (see :meth:`~ltga.train.store.Store.save`)."""
+        return encode_run(self.record, self.arrays, self.model)
+
     def save(self, folder: str | Path) -> Path:
         """Store the run in ``folder`` under its id; returns the path of the record."""
-        return write_run(folder, self.record, self.arrays, self.model)
+        return write_run(folder, self.record["id"], self.files())
 
 
 def fit(
@@ -103,22 +115,26 @@ def fit(
     >>> run.record["epochs"], sorted(run.metrics)[:2]
     (2, ['accuracy', 'brier'])
     """
-    dataset = as_dataset(dataset)
-    protocol = as_protocol(protocol)
-    minibatch = as_minibatch(minibatch)
-    config = run_configuration(dataset, method, seed, split, protocol, minibatch)
-    method, split = config["method"], config["split"]
+    planned = plan_run(
+        as_dataset(dataset), method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch)
+    )
+    return execute(planned, callbacks, progress)
+
+
+def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: bool = False) -> Run:
+    """Do a run that is planned."""
+    dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
     shape = _shape(dataset)
     started = time.perf_counter()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = initialize(make_model(method, protocol, shape), seed, protocol.init)
-        task = make_task(dataset, split, model, protocol)
-        if minibatch is not None:
-            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), minibatch, model, seed)
-        elif isinstance(model, LTGA):
+        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init)
+        task = make_task(dataset, planned.split, model, protocol)
+        if planned.minibatch is not None:
+            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
+        elif model.computes_parts:
             task = FocusedTask.of(task, model, protocol)
-        title = f"{dataset.name}, {method}, seed {seed}"
+        title = f"{dataset.name}, {planned.method}, seed {seed}"
         with ProgressLine(title) if progress else nullcontext() as line:
             outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])))
     trained = time.perf_counter()
@@ -130,7 +146,16 @@ def fit(
         "median_epoch_seconds": float(np.median(epochs)),
     }
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
-    return Run(make_record(config, described, outcome, observed, timing), model, arrays)
+    return Run(make_record(planned.config, described, outcome, observed, timing), model, arrays)
+
+
+def execute_and_store(planned: PlannedRun, store: Store, callbacks: Iterable[Callback] = ()) -> Run:
+    """Do a run that is planned and store it. Ctrl-C stores nothing of it: who compares runs needs whole ones."""
+    run = execute(planned, callbacks)
+    if run.record["interrupted"]:
+        raise KeyboardInterrupt
+    store.save(planned.id, run.files())
+    return run
 
 
 def load_run(path: str | Path) -> Run:
@@ -140,7 +165,7 @@ def load_run(path: str | Path) -> Run:
     return Run(stored.record, rebuild_model(stored.record, weights, path), arrays)
 
 
-def rebuild_model(record: Record, weights: Mapping[str, Tensor], where: str | Path) -> nn.Module:
+def rebuild_model(record: Record, weights: Mapping[str, Tensor], where: str | Path) -> Network:
     """The network that a record describes, with stored weights; ``where`` opens the error message."""
     try:
         method, protocol = record["config"]["method"], Protocol(**record["config"]["protocol"])
@@ -166,52 +191,7 @@ def _check_sizes(method: str, protocol: Protocol, shape: Mapping[str, Any], weig
             raise ValueError(f"weights {name} of shape {found} instead of {told}")
 
 
-def run_configuration(
-    dataset: Dataset,
-    method: str,
-    seed: int,
-    split: int | None,
-    protocol: Protocol,
-    minibatch: MiniBatch | None = None,
-    fingerprint: str | None = None,
-) -> dict[str, Any]:
-    """The checked configuration of a run, from which its id follows; whoever asks often gives the ``fingerprint``."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
-    split = (seed - 1) % dataset.num_splits if split is None else split
-    if not isinstance(dataset.name, str):
-        raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
-    dataset.split(split)  # complains about a split that is not there
-    name = find_method(method).name
-    config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.model_dump(), seed)
-    if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
-        config["minibatch"] = minibatch.as_settings()
-    if (fault := configuration_fault(config)) is not None:  # now, rather than when a finished run is to be stored
-        raise InputError(f"{clean_text(str(dataset.name))}: cannot be run as it is ({fault})")
-    return config
-
-
-def as_dataset(dataset: Dataset | Data | str) -> Dataset:
-    """A dataset from what ``fit`` takes."""
-    if isinstance(dataset, Dataset):
-        return dataset
-    if isinstance(dataset, str):
-        return load_dataset(dataset)
-    if isinstance(dataset, Data):
-        return dataset_from_data(dataset)
-    raise InputError(f"dataset: expected a Dataset, a PyG Data or a name, got {type(dataset).__name__}")
-
-
-def as_protocol(protocol: Protocol | Mapping[str, Any] | None) -> Protocol:
-    """A protocol from what ``fit`` takes."""
-    if isinstance(protocol, Protocol):
-        return protocol
-    if protocol is not None and not isinstance(protocol, Mapping):
-        raise InputError(f"protocol: expected a Protocol or a mapping, got {type(protocol).__name__}")
-    return Protocol(**(protocol or {}))
-
-
-def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> nn.Module:
+def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> Network:
     """The network of a method for a graph of this shape, under a protocol."""
     known = accepted_arguments(form(find_method(method), protocol.init)[0])
     settings: dict[str, Any] = {
@@ -229,7 +209,7 @@ def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> nn.
     return build_model(method, shape["in_channels"], shape["num_classes"], init=protocol.init, **settings)
 
 
-def make_task(dataset: Dataset, split: int, model: nn.Module, protocol: Protocol) -> Task:
+def make_task(dataset: Dataset, split: int, model: Network, protocol: Protocol) -> Task:
     """The graph and a split as the loop wants them."""
     data = dataset.data
     dense = assume_constant(data.x.contiguous())  # dropout draws in the order of memory, which must not decide a run
@@ -237,7 +217,7 @@ def make_task(dataset: Dataset, split: int, model: nn.Module, protocol: Protocol
     if edge_attr is not None:
         edge_attr = edge_attr.to(data.x.dtype).reshape(data.edge_index.size(1), -1)
     # The paper's dropout draws a number for zeros too, so under its initialisation features stay dense.
-    compact = compact_form(dense) if protocol.init == "paired" and isinstance(model, LTGA) else None
+    compact = compact_form(dense) if protocol.init == "paired" and model.reads_sparse else None
     x = compact if isinstance(compact, SparseFeatures) else dense
     nodes = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
     return Task(x, assume_constant(data.edge_index), edge_attr, data.y, *nodes)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from ltga.nn.index import EdgeIndex
-from ltga.nn.network import LTGA
+from ltga.nn.interface import Network
 from ltga.nn.reach import Reach
 from ltga.train.loop import Task
 from ltga.train.protocol import Protocol
@@ -29,26 +28,21 @@ class FocusedTask(Task):
     val_reach: Reach | None
 
     @classmethod
-    def of(cls, task: Task, model: LTGA, protocol: Protocol) -> FocusedTask:
+    def of(cls, task: Task, model: Network, protocol: Protocol) -> FocusedTask:
         """``task`` for ``model``. A prior over all edges' q, and the course of an edge gate's q, need every edge."""
-        gated = any(isinstance(conv.index, EdgeIndex) for conv in model.convs)
+        gated = bool(model.edge_gates())
         wanted = (task.train if not gated or protocol.prior == 0 else None, task.val if not gated else None)
         return cls(**vars(task), train_reach=_reach(task, model, wanted[0]), val_reach=_reach(task, model, wanted[1]))
 
-    def train_logits(self, model: nn.Module) -> Tensor:
-        return super().train_logits(model) if self.train_reach is None else _as_ltga(model).outputs(self.train_reach)
+    def train_logits(self, model: Network) -> Tensor:
+        return super().train_logits(model) if self.train_reach is None else model.outputs(self.train_reach)
 
-    def val_logits(self, model: nn.Module) -> Tensor:
-        return super().val_logits(model) if self.val_reach is None else _as_ltga(model).outputs(self.val_reach)
+    def val_logits(self, model: Network) -> Tensor:
+        return super().val_logits(model) if self.val_reach is None else model.outputs(self.val_reach)
 
 
-def _reach(task: Task, model: LTGA, nodes: Tensor | None) -> Reach | None:
+def _reach(task: Task, model: Network, nodes: Tensor | None) -> Reach | None:
     if nodes is None or len(nodes) == 0:
         return None
     reach = Reach.of(nodes, task.x, task.edge_index, task.edge_attr, len(model.convs))
     return reach if reach.share < WORTH_IT else None
-
-
-def _as_ltga(model: nn.Module) -> LTGA:
-    assert isinstance(model, LTGA)
-    return model

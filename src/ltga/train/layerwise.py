@@ -18,11 +18,9 @@ from torch_geometric.data import Data
 
 from ltga.data import NeighborSampler, Sample
 from ltga.errors import InputError
-from ltga.nn.baselines import GAT
 from ltga.nn.conv import Attention
-from ltga.nn.network import LTGA
+from ltga.nn.interface import LayerWeights, Network
 
-Layered = LTGA | GAT
 BLOCK = 4096  # nodes of a block
 
 
@@ -34,6 +32,7 @@ class Layerwise:
         block: nodes of a block.
 
     >>> x, edge_index = torch.randn(5, 3), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
+    >>> from ltga.nn import LTGA
     >>> model = LTGA(3, 2, hidden_channels=4, heads=2).eval()
     >>> torch.allclose(Layerwise(x, edge_index, block=2).logits(model), model(x, edge_index), atol=1e-6)
     True
@@ -44,15 +43,15 @@ class Layerwise:
         graph = Data(edge_index=edge_index, num_nodes=len(x))
         self._sampler = NeighborSampler(graph, [-1], batch_size=block, shuffle=False)
 
-    def hidden(self, model: nn.Module) -> Tensor:
+    def hidden(self, model: Network) -> Tensor:
         """What the last layer reads, ``[N, width]``."""
         return deque(self._layers(model), maxlen=1).pop()[1]
 
-    def logits(self, model: nn.Module) -> Tensor:
+    def logits(self, model: Network) -> Tensor:
         """``[N, C]``."""
-        return self._apply(_evaluated(model).convs[-1], self.hidden(model))
+        return self._apply(_evaluated(model)[-1], self.hidden(model))
 
-    def attend(self, model: LTGA) -> list[Attention]:
+    def attend(self, model: Network) -> list[Attention]:
         """What every layer does on every edge; edges block by block, each with its self-loops last."""
         inside = []
         for conv, x in self._layers(model):
@@ -63,7 +62,7 @@ class Layerwise:
         return inside
 
     @torch.no_grad()
-    def attention_weights(self, model: nn.Module) -> list[tuple[Tensor, Tensor]]:
+    def attention_weights(self, model: Network) -> LayerWeights:
         """Every layer's ``(edge_index, weights)``, in the order of :meth:`attend`."""
         layers = []
         for conv, x in self._layers(model):
@@ -76,10 +75,10 @@ class Layerwise:
         return layers
 
     @torch.no_grad()
-    def _layers(self, model: nn.Module) -> Iterator[tuple[Any, Tensor]]:
+    def _layers(self, model: Network) -> Iterator[tuple[Any, Tensor]]:
         """Every layer and what it reads."""
         x, before = self._x, None
-        for conv in _evaluated(model).convs:
+        for conv in _evaluated(model):
             if before is not None:
                 x = F.elu_(self._apply(before, x))
             yield conv, x
@@ -104,16 +103,16 @@ class Layerwise:
             yield sample, ((sources, sources[: sample.num_seeds]), sample.edge_index, attributes)
 
 
-def check_layered(model: nn.Module) -> Layered:
-    """``model`` if it is a stack of attention layers, which need a node's own neighbours and nothing else."""
-    if not isinstance(model, Layered):
+def check_layered(model: Network) -> nn.ModuleList:
+    """The layers of ``model`` if each needs a node's own neighbours and nothing else."""
+    if not model.layered:
         name = type(model).__name__
         raise InputError(f"minibatch: {name} needs the whole graph at once; leave it out, or use an attention method")
-    return model
+    return model.convs
 
 
-def _evaluated(model: nn.Module) -> Layered:
-    model = check_layered(model)
+def _evaluated(model: Network) -> nn.ModuleList:
+    layers = check_layered(model)
     if model.training:
         raise InputError("model: is in training mode; call model.eval() first")
-    return model
+    return layers

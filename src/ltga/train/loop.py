@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.errors import InputError, TrainingError
 from ltga.kernels import SparseFeatures
-from ltga.nn.baselines import GAT
 from ltga.nn.conv import Attention
-from ltga.nn.index import EdgeIndex
-from ltga.nn.network import LTGA
+from ltga.nn.interface import LayerWeights, Network
 from ltga.train.optimizer import DecoupledAdam
 from ltga.train.protocol import Protocol
 from ltga.train.trajectory import IndexWatch, LayerIndex
@@ -46,37 +44,27 @@ class Task:
         """What an epoch's gradient steps are taken on: here, once the whole graph."""
         yield self
 
-    def logits(self, model: nn.Module) -> Tensor:
+    def logits(self, model: Network) -> Tensor:
         out: Tensor = model(self.x, self.edge_index, self.edge_attr)
         return out
 
-    def train_logits(self, model: nn.Module) -> Tensor:
+    def train_logits(self, model: Network) -> Tensor:
         """The logits of the training nodes, in their order."""
         return self.logits(model)[self.train]
 
-    def val_logits(self, model: nn.Module) -> Tensor:
+    def val_logits(self, model: Network) -> Tensor:
         """The logits of the validation nodes, in their order."""
         return self.logits(model)[self.val]
 
-    def hidden(self, model: LTGA) -> Tensor:
+    def hidden(self, model: Network) -> Tensor:
         return model.hidden(self.x, self.edge_index, self.edge_attr)
 
-    def attend(self, model: LTGA) -> list[Attention]:
+    def attend(self, model: Network) -> list[Attention]:
         return model.attend(self.x, self.edge_index, self.edge_attr)
 
-    def attention_weights(self, model: nn.Module) -> list[tuple[Tensor, Tensor]] | None:
-        """Per layer ``edge_index`` and weights ``[E, H]`` without dropout; ``None`` for other networks."""
-        if isinstance(model, LTGA):
-            return [(layer.edge_index, layer.weights) for layer in self.attend(model)]
-        if not isinstance(model, GAT):
-            return None
-        assert isinstance(self.x, Tensor)
-        x, layers = self.x, []
-        for conv in model.convs:
-            x, attention = conv(x, self.edge_index, self.edge_attr, return_attention_weights=True)
-            x = F.elu(x)
-            layers.append(attention)
-        return layers
+    def attention_weights(self, model: Network) -> LayerWeights | None:
+        """Per layer ``edge_index`` and weights ``[E, H]`` without dropout; ``None`` for a network without attention."""
+        return model.attention_weights(self.x, self.edge_index, self.edge_attr)
 
 
 @dataclass(frozen=True)
@@ -113,7 +101,7 @@ class Outcome:
 Callback = Callable[[EpochInfo], Any]
 
 
-def train(model: nn.Module, task: Task, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()) -> Outcome:
+def train(model: Network, task: Task, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()) -> Outcome:
     """Train ``model`` on ``task`` and leave it with the weights of its lowest validation loss.
 
     Ctrl-C ends training early and keeps the best epoch so far. A loss that is no longer finite raises
@@ -126,9 +114,8 @@ def train(model: nn.Module, task: Task, protocol: Protocol, seed: int, callbacks
     best = _Best(model)
     history: list[EpochInfo] = []
     stopped = "epochs"
-    for module in model.modules():
-        if isinstance(module, EdgeIndex):
-            module.keep_q = protocol.prior > 0
+    for gate in model.edge_gates():
+        gate.keep_q = protocol.prior > 0
     with IndexWatch(model) as watch:
         try:
             for epoch in range(1, protocol.epochs + 1):
@@ -156,12 +143,12 @@ def train(model: nn.Module, task: Task, protocol: Protocol, seed: int, callbacks
 
 
 def _epoch(
-    model: nn.Module, task: Task, protocol: Protocol, optimizer: DecoupledAdam, seed: int, epoch: int
+    model: Network, task: Task, protocol: Protocol, optimizer: DecoupledAdam, seed: int, epoch: int
 ) -> tuple[float, float]:
     """An epoch's gradient steps: loss and norm of the gradient at the index, averaged over training nodes."""
     train_loss = gradient_norm = 0.0
     for number, batch in enumerate(task.steps(epoch)):
-        if isinstance(model, LTGA) and protocol.init == "paired":
+        if protocol.init == "paired":
             model.dropout_key = (seed, epoch, number) if number else (seed, epoch)
         loss, norm = _step(model, batch, protocol, optimizer, epoch)
         share = len(batch.train) / len(task.train)
@@ -170,14 +157,12 @@ def _epoch(
     return train_loss, gradient_norm
 
 
-def _step(
-    model: nn.Module, task: Task, protocol: Protocol, optimizer: DecoupledAdam, epoch: int
-) -> tuple[float, float]:
+def _step(model: Network, task: Task, protocol: Protocol, optimizer: DecoupledAdam, epoch: int) -> tuple[float, float]:
     """One gradient step: the loss before it, and the norm of the gradient at the index."""
     model.train()
     optimizer.zero_grad()
     loss = F.cross_entropy(task.train_logits(model), task.y[task.train])
-    if protocol.prior > 0 and isinstance(model, LTGA):
+    if protocol.prior > 0:
         loss = loss + protocol.prior * model.shannon_penalty()
     value = loss.item()
     if not math.isfinite(value):
@@ -192,7 +177,7 @@ def _step(
 
 
 @torch.no_grad()
-def _evaluate(model: nn.Module, task: Task, epoch: int) -> tuple[float, float]:
+def _evaluate(model: Network, task: Task, epoch: int) -> tuple[float, float]:
     """Loss and accuracy on the validation nodes."""
     model.eval()
     logits, labels = task.val_logits(model), task.y[task.val]
@@ -205,7 +190,7 @@ def _evaluate(model: nn.Module, task: Task, epoch: int) -> tuple[float, float]:
 class _Best:
     """A copy of the parameters at the lowest validation loss."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: Network) -> None:
         self._live = {name: value for name, value in model.state_dict().items() if isinstance(value, Tensor)}
         self._kept = {name: torch.empty_like(value) for name, value in self._live.items()}
         self._copying = False

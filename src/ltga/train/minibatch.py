@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data import NeighborSampler
 from ltga.errors import InputError
 from ltga.nn.conv import Attention
-from ltga.nn.network import LTGA
+from ltga.nn.interface import LayerWeights, Network
 from ltga.train.layerwise import BLOCK, Layerwise, check_layered
 from ltga.train.loop import Task
 
@@ -87,9 +87,9 @@ class BatchedTask(Task):
     block: int
 
     @classmethod
-    def of(cls, task: Task, settings: MiniBatch, model: nn.Module, seed: int) -> BatchedTask:
+    def of(cls, task: Task, settings: MiniBatch, model: Network, seed: int) -> BatchedTask:
         """``task``, whose features must be dense, in batches for ``model``."""
-        num_layers = len(check_layered(model).convs)
+        num_layers = len(check_layered(model))
         graph = Data(edge_index=task.edge_index, num_nodes=len(task.y))
         sampler = NeighborSampler(graph, settings.per_layer(num_layers), task.train, settings.batch_size, seed=seed)
         return cls(**vars(task), sampler=sampler, block=settings.block)
@@ -103,16 +103,16 @@ class BatchedTask(Task):
                 self.x[sample.nodes], sample.edge_index, attributes, self.y[sample.nodes], sample.seeds, none, none
             )
 
-    def logits(self, model: nn.Module) -> Tensor:
+    def logits(self, model: Network) -> Tensor:
         return self._passes.logits(model)
 
-    def hidden(self, model: LTGA) -> Tensor:
+    def hidden(self, model: Network) -> Tensor:
         return self._passes.hidden(model)
 
-    def attend(self, model: LTGA) -> list[Attention]:
+    def attend(self, model: Network) -> list[Attention]:
         return self._passes.attend(model)
 
-    def attention_weights(self, model: nn.Module) -> list[tuple[Tensor, Tensor]]:
+    def attention_weights(self, model: Network) -> LayerWeights:
         return self._passes.attention_weights(model)
 
     @cached_property

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.utils import degree, scatter
 
 from ltga.kernels import SparseFeatures
 from ltga.nn.attention_statistics import attention_statistics
 from ltga.nn.conv import Attention
-from ltga.nn.index import EdgeIndex
-from ltga.nn.network import LTGA
+from ltga.nn.interface import Network
 from ltga.train.loop import Task
 from ltga.train.metrics import classification_metrics
 
@@ -23,7 +22,7 @@ _CHUNK = 1 << 14  # edges whose endpoint features are held at once
 
 
 @torch.no_grad()
-def observe(model: nn.Module, task: Task) -> tuple[dict[str, Any], Arrays]:
+def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
     """Everything a record says about the trained model: numbers for the JSON, arrays beside it."""
     model.eval()
     log_probs = task.logits(model).log_softmax(-1)
@@ -38,12 +37,12 @@ def observe(model: nn.Module, task: Task) -> tuple[dict[str, Any], Arrays]:
     if layers is not None:
         statistics = [attention_statistics(weights, edges[1], len(task.y)) for edges, weights in layers]
         numbers["attention"] = [{name: heads.tolist() for name, heads in layer.items()} for layer in statistics]
-    if isinstance(model, LTGA) and any(isinstance(conv.index, EdgeIndex) for conv in model.convs):
+    if model.edge_gates():
         arrays.update(edge_covariates(model, task))
     return numbers, arrays
 
 
-def edge_covariates(model: LTGA, task: Task) -> Arrays:
+def edge_covariates(model: Network, task: Task) -> Arrays:
     """What a gate could have looked at, and what it did, for every edge (self-loops included).
 
     ======================================  =====================================================

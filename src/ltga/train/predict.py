@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data import Dataset
 from ltga.data.dataset import check_graph
 from ltga.errors import InputError
-from ltga.nn.baselines import LINKX
+from ltga.nn.interface import Network
 from ltga.train.layerwise import Layerwise
 from ltga.train.record import Record
 
 
 @torch.no_grad()
-def predict_log_probs(model: nn.Module, record: Record, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
+def predict_log_probs(model: Network, record: Record, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
     """Log-probabilities ``[N, C]`` of a trained network on ``data``, checked against what it was trained on."""
     graph = data.data if isinstance(data, Dataset) else data
     if not isinstance(graph, Data):
         raise InputError(f"data: expected a PyG Data or a Dataset, got {type(graph).__name__}")
-    if isinstance(model, LINKX):
+    if model.transductive:
         raise InputError(
-            "data: linkx has a weight for every node it was trained on and cannot predict on another graph; "
-            "its predictions there are run.arrays['log_probs']"
+            f"data: {record['config']['method']} has a weight for every node it was trained on and cannot predict "
+            "on another graph; its predictions there are run.arrays['log_probs']"
         )
     graph = _as_trained(graph, record["model"])
     x, edge_index, edge_attr = graph.x, graph.edge_index, graph.get("edge_attr")

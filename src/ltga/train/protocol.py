@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from ltga.errors import InputError
+from ltga.errors import InputError, did_you_mean
 
 
 class Protocol(BaseModel):
@@ -85,8 +84,8 @@ class Protocol(BaseModel):
 def _explain(error: Any) -> str:
     key = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(key, Protocol.model_fields, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(Protocol.model_fields)}"
+        names = Protocol.model_fields
+        hint = did_you_mean(key, names, f"it has {', '.join(names)}", cutoff=0.5)
         return f"{key}: the protocol has no such setting; {hint}"
     wanted = error["msg"][0].lower() + error["msg"][1:]
     return f"{key}: {wanted}, got {error['input']!r}"

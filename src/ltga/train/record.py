@@ -83,6 +83,19 @@ def trajectory(history: list[EpochInfo]) -> dict[str, Any]:
     return columns
 
 
+def kept_index(record: Mapping[str, Any]) -> list[dict[str, list[float | None]]]:
+    """q of every layer at the epoch whose model was kept, as :class:`~ltga.train.EpochInfo` has it of any epoch.
+
+    >>> kept_index({"best_epoch": 2, "trajectory": {"q": [{"mean": [[1.0, 1.0], [1.1, 0.9], [1.2, 0.8]]}]}})
+    [{'mean': [1.1, 0.9]}]
+    """
+    epoch = record["best_epoch"] - 1
+    return [
+        {name: layer[name][epoch] for name in ("mean", "std") if layer.get(name) is not None}
+        for layer in record["trajectory"]["q"]
+    ]
+
+
 def clean_text(text: str) -> str:
     r"""``text`` as every file and screen can take it: what is not Unicode, as in some file names, is spelt out.
 

@@ -52,6 +52,9 @@ class Configuration(_Part):
     major_version: int = Field(ge=0)
     minibatch: dict[str, Any] | None = None
 
+    def as_protocol(self) -> Protocol:
+        return Protocol(**self.protocol)  # type: ignore[arg-type]
+
     @field_validator("protocol")
     @classmethod
     def _is_a_protocol(cls, given: dict[str, Setting]) -> dict[str, Setting]:
@@ -182,6 +185,11 @@ class RunRecord(_Part):
         if curves.q and self.attention is None:
             raise ValueError("attention: is missing beside q")
         return self
+
+
+def typed(record: Mapping[str, Any]) -> RunRecord:
+    """A sound record by its attributes: ``typed(record).config.dataset.name``."""
+    return RunRecord.model_validate(record)
 
 
 def record_fault(value: Any) -> str | None:

@@ -13,11 +13,13 @@ from typing import Any
 import torch
 
 from ltga.data import Dataset
-from ltga.errors import InputError, RecordError
-from ltga.train.fit import as_dataset, as_protocol, fit, run_configuration
+from ltga.errors import InputError
+from ltga.train.fit import execute_and_store
+from ltga.train.planned import PlannedRun, as_dataset, as_protocol, plan_run
 from ltga.train.protocol import Protocol
-from ltga.train.record import Record, imported_from, run_id
-from ltga.train.storage import check_writable, read_record
+from ltga.train.record import Record
+from ltga.train.record_schema import typed
+from ltga.train.store import Store
 
 
 @dataclass(frozen=True)
@@ -89,38 +91,44 @@ def reproduction_table(
     """
     protocol = as_protocol(protocol).with_overrides(init=init)
     seeds = tuple(seeds)
-    check_writable(store)
+    folder = Store(store)
+    folder.check_writable()
     cells = []
     for dataset in map(as_dataset, datasets):
-        for method in methods:
-            records = []
-            for seed in seeds:
-                records.append(_run(dataset, method, seed, protocol, Path(store), resume))
-                if on_run is not None:
-                    on_run(records[-1])
-            if not all("test" in record["metrics"] for record in records):
-                raise InputError(f"{dataset.name}: has no test nodes, and the table compares test accuracies")
-            accuracies = tuple(record["metrics"]["test"]["accuracy"] for record in records)
-            imported = tuple(name for record in records if (name := imported_from(record)) is not None)
-            cells.append(Cell(records[0]["config"]["method"], dataset.name, seeds, accuracies, imported))
+        plans = _plans(dataset, methods, seeds, protocol)
+        records: dict[str, Record] = {}
+        planned = {run.id: run for row in plans for run in row}
+
+        def make(run: str, planned: Mapping[str, PlannedRun] = planned) -> Record:
+            return execute_and_store(planned[run], folder).record
+
+        for run, record, _ in folder.each_once(planned, folder.record if resume else lambda run: None, make):
+            records[run] = record
+            if on_run is not None:
+                on_run(record)
+        cells += [_cell(dataset.name, seeds, [records[run.id] for run in row]) for row in plans]
     return cells
 
 
-def _run(dataset: Dataset, method: str, seed: int, protocol: Protocol, store: Path, resume: bool) -> Record:
-    config = run_configuration(dataset, method, seed, None, protocol)
-    path = store / f"{run_id(config)}.json"
-    if resume and path.exists():
-        try:
-            record = read_record(path)
-            if not record["interrupted"]:
-                return record
-        except RecordError:
-            pass  # damaged: run it again
-    run = fit(dataset, method, seed, protocol=protocol)
-    if run.record["interrupted"]:
-        raise KeyboardInterrupt  # a cell of the table needs whole runs; those finished are in the store
-    run.save(store)
-    return run.record
+def _plans(
+    dataset: Dataset, methods: Sequence[str], seeds: Sequence[int], protocol: Protocol
+) -> list[list[PlannedRun]]:
+    """The runs of every cell of a dataset's column."""
+    fingerprint = dataset.fingerprint
+    plans = [
+        [plan_run(dataset, method, seed, protocol=protocol, fingerprint=fingerprint) for seed in seeds]
+        for method in methods
+    ]
+    for split in {run.split for row in plans for run in row}:
+        if not dataset.split(split)[2].any():
+            raise InputError(f"{dataset.name}: has no test nodes, and the table compares test accuracies")
+    return plans
+
+
+def _cell(dataset: str, seeds: tuple[int, ...], records: Sequence[Record]) -> Cell:
+    runs = [typed(record) for record in records]
+    imported = tuple(run.imported.name for run in runs if run.imported is not None)
+    return Cell(runs[0].config.method, dataset, seeds, tuple(run.metrics["test"].accuracy for run in runs), imported)
 
 
 def to_markdown(cells: Sequence[Cell], paper: Mapping[tuple[str, str], str]) -> str:

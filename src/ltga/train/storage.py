@@ -9,20 +9,19 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import reprlib
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn
 
 import numpy as np
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from ltga.data.atomic import write_atomic
 from ltga.errors import RecordError
 from ltga.train.checksums import FIELD, broken_seal, sealed, unsealed
 from ltga.train.record import SCHEMA, Record, plain, run_id
@@ -39,11 +38,10 @@ class Stored:
     checksums: Mapping[str, str]
 
 
-def write_run(folder: str | Path, record: Record, arrays: Mapping[str, np.ndarray], model: nn.Module) -> Path:
-    """Store a run under its id; returns the path of the record."""
-    files = encode_run(record, arrays, model)
+def write_run(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Path:
+    """:func:`write_files` for whoever has no store; what goes wrong is a :class:`~ltga.errors.RecordError`."""
     try:
-        return write_files(folder, record["id"], files)
+        return write_files(folder, run, files)
     except OSError as error:
         raise RecordError(f"{folder}: cannot be written ({error.strerror})") from None
 
@@ -67,14 +65,21 @@ def encode_record(record: Record, arrays: bytes | None = None, weights: bytes | 
 
 
 def write_files(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Path:
-    """Write the files of the run with this id; returns the path of the record.
+    """Write the files of the run with this id, all or none; returns the path of the record.
 
     The record is written last: where there is a record, its arrays and its model are complete.
     """
     base = Path(folder) / run
     base.parent.mkdir(parents=True, exist_ok=True)
-    for suffix in sorted(files, key=lambda suffix: suffix == ".json"):
-        write_atomic(base.with_suffix(suffix), lambda stream, suffix=suffix: stream.write(files[suffix]))  # type: ignore[misc]
+    known = base.with_suffix(".json").exists()
+    try:
+        for suffix in sorted(files, key=lambda suffix: suffix == ".json"):
+            write_atomic(base.with_suffix(suffix), lambda stream, suffix=suffix: stream.write(files[suffix]))  # type: ignore[misc]
+    except OSError:
+        if not known:
+            for suffix in files:
+                base.with_suffix(suffix).unlink(missing_ok=True)
+        raise
     return base.with_suffix(".json")
 
 
@@ -149,25 +154,6 @@ def read_weights(path: str | Path, checksums: Mapping[str, str] | None = None) -
     except Exception as error:  # as above
         _damaged(beside, error)
     return weights
-
-
-def write_atomic(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write beside ``path`` and move into place, so that nobody ever sees half a file.
-
-    An ``OSError`` names the file that was to be written, which the system does not if a disk is full.
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())  # else a power cut may leave the new name on an empty file
-        part.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-    finally:
-        with suppress(OSError):  # whatever kept the file from being written has been raised already
-            part.unlink(missing_ok=True)
 
 
 def _content(path: Path) -> bytes:

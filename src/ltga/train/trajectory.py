@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import TracebackType
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ltga.nn.index import EdgeIndex
-from ltga.nn.network import LTGA
+from ltga.nn.interface import Network
 
 LayerIndex = dict[str, list[float]]  # "mean" per head and, for an edge gate, "std" over its edges
 
@@ -16,45 +16,42 @@ LayerIndex = dict[str, list[float]]  # "mean" per head and, for an edge gate, "s
 class IndexWatch:
     """Reads every layer's q; inside ``with`` it also follows edge gates through evaluation passes.
 
+    >>> from ltga.nn import LTGA
     >>> with IndexWatch(LTGA(4, 2, heads=2, index="head")) as watch:
     ...     watch.read()
     [{'mean': [1.0, 1.0]}, {'mean': [1.0, 1.0]}]
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: Network) -> None:
         self._model = model
         self._seen: dict[int, list[tuple[int, Tensor, Tensor]]] = {}  # edges, mean and std of every pass
 
     def __enter__(self) -> IndexWatch:
-        for module in self._model.modules():
-            if isinstance(module, EdgeIndex):
-                module.listener = self._note
+        for gate in self._model.edge_gates():
+            gate.listener = self._note
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for module in self._model.modules():
-            if isinstance(module, EdgeIndex):
-                module.listener = None
+        for gate in self._model.edge_gates():
+            gate.listener = None
 
     def read(self) -> list[LayerIndex]:
         """One entry per layer, over the passes since the last reading; none for a network without an index."""
-        if not isinstance(self._model, LTGA):
-            return []
-        layers = zip(self._model.convs, self._model.index_values())
+        layers = zip(self._model.layer_indices(), self._model.index_values())
         found = [
-            _summary(self._seen.get(id(conv.index), [])) if values is None else {"mean": values.tolist()}
-            for conv, values in layers
+            _summary(self._seen.get(id(index), [])) if values is None else {"mean": values.tolist()}
+            for index, values in layers
         ]
         self._seen.clear()
         return found
 
-    def _note(self, module: EdgeIndex, q: Tensor) -> None:
-        if module.training:
+    def _note(self, gate: EdgeIndex, q: Tensor) -> None:
+        if gate.training:
             return
         std, mean = torch.std_mean(q.detach().double(), dim=0, correction=0)
-        self._seen.setdefault(id(module), []).append((len(q), mean, std))
+        self._seen.setdefault(id(gate), []).append((len(q), mean, std))
 
 
 def _summary(passes: list[tuple[int, Tensor, Tensor]]) -> LayerIndex:

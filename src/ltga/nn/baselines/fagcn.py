@@ -9,9 +9,10 @@ from torch_geometric.nn import FAConv
 from ltga.errors import InputError
 from ltga.kernels import torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_edges
+from ltga.nn.interface import Network
 
 
-class FAGCN(nn.Module):
+class FAGCN(Network):
     r"""Propagation whose coefficients between -1 and 1 pass low or high frequencies, edge by edge.
 
     .. math::

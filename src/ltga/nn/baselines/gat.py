@@ -11,9 +11,10 @@ from torch_geometric.nn import GATConv, GATv2Conv
 from ltga.errors import InputError
 from ltga.kernels import torch_dropout
 from ltga.nn.baselines.propagation import sound_edges
+from ltga.nn.interface import LayerWeights, Network
 
 
-class GAT(nn.Module):
+class GAT(Network):
     r"""The paper's backbone with PyG's ``GATConv``: a softmax over each neighbourhood.
 
     Dropout before every layer and on the attention weights; hidden layers concatenate their heads
@@ -42,6 +43,7 @@ class GAT(nn.Module):
     """
 
     conv_class: ClassVar[Any] = GATConv
+    layered = True
 
     def __init__(
         self,
@@ -83,6 +85,14 @@ class GAT(nn.Module):
         edge_index = sound_edges(edge_index, x.size(0))
         x = self.hidden(x, edge_index, edge_attr)
         return self._apply_layer(len(self.convs) - 1, x, edge_index, edge_attr)
+
+    def attention_weights(self, x: Any, edge_index: Any, edge_attr: Tensor | None = None) -> LayerWeights:
+        layers = []
+        for conv in self.convs:
+            x, attention = conv(x, edge_index, edge_attr, return_attention_weights=True)
+            x = F.elu(x)
+            layers.append(attention)
+        return layers
 
     def _apply_layer(self, layer: int, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor:
         if edge_attr is not None and self.edge_dim is None:

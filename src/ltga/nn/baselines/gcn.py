@@ -12,9 +12,10 @@ from torch_geometric.nn.dense.linear import Linear
 from ltga.errors import InputError
 from ltga.kernels import torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_edges
+from ltga.nn.interface import Network
 
 
-class GCN(nn.Module):
+class GCN(Network):
     r"""A stack of graph convolutions :math:`H' = \hat D^{-1/2} (A + I) \hat D^{-1/2} H W + b`.
 
     Dropout before every layer, ELU after every layer but the last. Built as PyG's ``GCNConv`` in

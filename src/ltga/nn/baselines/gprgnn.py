@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from ltga.errors import InputError
 from ltga.kernels import torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_operator
+from ltga.nn.interface import Network
 
 
-class GPRGNN(nn.Module):
+class GPRGNN(Network):
     r"""Generalised PageRank on the logits of an MLP.
 
     .. math::

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from ltga.errors import InputError
 from ltga.kernels import torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, SparseOperator, hop_matrices, symmetric_normalized
+from ltga.nn.interface import Network
 
 
 def hop_operators(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> tuple[SparseOperator, SparseOperator]:
@@ -25,7 +26,7 @@ def hop_operators(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> tup
     return one, two
 
 
-class H2GCN(nn.Module):
+class H2GCN(Network):
     r"""Node classification from the concatenation of every round of two-hop propagation.
 
     .. math::

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.nn import LINKX as PyGLINKX
 
 from ltga.errors import InputError
 from ltga.nn.baselines.propagation import sound_edges
+from ltga.nn.interface import Network
 
 
-class LINKX(nn.Module):
+class LINKX(Network):
     r"""PyG's LINKX behind the call that all networks share.
 
     .. math::
@@ -36,6 +37,8 @@ class LINKX(nn.Module):
     >>> model(torch.randn(4, 5), torch.tensor([[0, 1], [1, 2]])).shape
     torch.Size([4, 3])
     """
+
+    transductive = True
 
     def __init__(
         self,

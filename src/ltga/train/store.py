@@ -1,8 +1,8 @@
-"""A folder of finished runs that several runners may fill at once.
+"""A folder of finished runs that several processes may fill at once.
 
     <id>.json, .npz, .safetensors   a finished run, as ``Run.save`` writes it
     failed/<id>.json                why a run failed
-    .claims/<id>                    locked by the runner that is at it
+    .claims/<id>                    locked by the process that is at it
 
 A claim is an operating-system lock, so it ends with the process that holds it, however that ends.
 """
@@ -13,16 +13,21 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
+from ltga.data.atomic import write_atomic
 from ltga.errors import InputError, RecordError
 from ltga.train.record import Record, clean_text
-from ltga.train.storage import check_writable, read_record, write_atomic, write_files
+from ltga.train.storage import check_writable, read_record, write_files
+
+POLL_SECONDS = 1.0  # between looks at runs that another process is at
+
+Result = TypeVar("Result")
 
 
 class Claim:
@@ -31,15 +36,16 @@ class Claim:
     def __init__(self, lock: FileLock) -> None:
         self._lock = lock
 
-    def release(self, *, done: bool = False) -> None:
-        """Let go of the run; ``done`` says that its record is in the store, so nobody needs the lock again."""
-        if done:
+    def release(self) -> None:
+        """Let go of the run, done or not."""
+        # Before the lock ends: whoever has opened the file by then sees that it is gone, and tries again.
+        with suppress(OSError):  # not on Windows, where a file in use stays
             Path(self._lock.lock_file).unlink(missing_ok=True)
         self._lock.release()
 
 
 class Store:
-    """The runs in ``folder``.
+    """The runs in ``folder``; ``label`` opens the messages about it, an option of the command line for example.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -50,12 +56,13 @@ class Store:
     None
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, label: str = "store") -> None:
         self.folder = Path(folder)
+        self._label = label
         self.damaged: dict[str, str] = {}
         """Files met so far that are no sound records, by name, and what is wrong with each."""
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"store: {folder} is a file; give a folder")
+            raise InputError(f"{label}: {folder} is a file; give a folder")
 
     def record(self, run: str) -> Record | None:
         """The record of a finished run; ``None`` if there is none, or one that was cut short or is damaged.
@@ -92,7 +99,7 @@ class Store:
         try:
             check_writable(self.folder)
         except RecordError as error:
-            raise RecordError(f"store: {error}; mend that and start again") from None
+            raise RecordError(f"{self._label}: {error}; mend that and start again") from None
 
     def failure(self, run: str) -> dict[str, Any] | None:
         """Why a run failed: ``error`` in one line, ``traceback``, ``died``, ``spec``, ``when`` and ``host``."""
@@ -126,6 +133,62 @@ class Store:
                 part.unlink(missing_ok=True)
         return Claim(lock)
 
+    def take(self, runs: Iterable[str], settled: Callable[[str], bool]) -> Iterator[tuple[str, Claim | None]]:
+        """Look at every run once: one that is settled comes without a claim, one that is to be done with it.
+
+        Those that another process is at are passed over.
+        """
+        for run in runs:
+            if settled(run):
+                yield run, None
+            elif (claim := self.claim(run)) is not None:
+                if settled(run):  # by another process, just before the claim
+                    claim.release()
+                    yield run, None
+                else:
+                    yield run, claim
+
+    def each_once(
+        self,
+        runs: Iterable[str],
+        find: Callable[[str], Result | None],
+        make: Callable[[str], Result],
+        waiting: Callable[[int], Any] = lambda left: None,
+    ) -> Iterator[tuple[str, Result, bool]]:
+        """The result of every run as it comes, and whether it was found: made once, however many processes ask.
+
+        Args:
+            runs: their ids, in the order in which they are wanted.
+            find: what the store has of a run; ``None`` if that does not do.
+            make: does a run and stores it.
+            waiting: told how many runs are left when other processes are at all of them. They are found
+                when those are done, and made here if those die.
+        """
+        found: dict[str, Result] = {}
+
+        def settled(run: str) -> bool:
+            if (result := find(run)) is not None:
+                found[run] = result
+            return result is not None
+
+        left, told = dict.fromkeys(runs), False
+        while left:
+            for run, claim in self.take(list(left), settled):
+                del left[run]
+                if claim is None:
+                    yield run, found.pop(run), True
+                    continue
+                try:
+                    made = make(run)
+                finally:
+                    claim.release()
+                yield run, made, False
+            if left:
+                if not told:
+                    waiting(len(left))
+                told = True
+                time.sleep(POLL_SECONDS)
+
     def _failure_path(self, run: str) -> Path:
         return self.folder / "failed" / f"{run}.json"
 
@@ -137,4 +200,4 @@ class Store:
             reason = error.strerror or os.strerror(error.errno or 0)
             name = "" if error.filename is None else f", file {Path(error.filename).name}"
             remedy = "mend that and start again, finished runs are kept"
-            raise RecordError(f"store: cannot write to {self.folder} ({reason}){name}; {remedy}") from error
+            raise RecordError(f"{self._label}: {self.folder}: cannot be written ({reason}){name}; {remedy}") from error

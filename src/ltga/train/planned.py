@@ -1,0 +1,110 @@
+"""A run before it is run: which graph, method, seed, split and protocol, all of it checked; and its id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from torch_geometric.data import Data
+
+from ltga.data import Dataset, dataset_from_data, load_dataset
+from ltga.errors import InputError
+from ltga.nn.methods import find_method
+from ltga.train.minibatch import MiniBatch
+from ltga.train.protocol import Protocol
+from ltga.train.record import clean_text, configuration, run_id
+from ltga.train.record_schema import configuration_fault
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRun:
+    """A graph, how to train on it, and the configuration that its record will have.
+
+    >>> from ltga.data import csbm
+    >>> planned = plan_run(csbm(num_nodes=60), "GCN", 3)
+    >>> planned.method, planned.seed, len(planned.id)
+    ('gcn', 3, 64)
+    """
+
+    dataset: Dataset
+    protocol: Protocol
+    minibatch: MiniBatch | None
+    config: dict[str, Any]
+
+    @cached_property
+    def id(self) -> str:
+        return run_id(self.config)
+
+    @property
+    def method(self) -> str:
+        return str(self.config["method"])
+
+    @property
+    def seed(self) -> int:
+        return int(self.config["seed"])
+
+    @property
+    def split(self) -> int:
+        return int(self.config["split"])
+
+
+def plan_run(
+    dataset: Dataset,
+    method: str,
+    seed: int,
+    split: int | None = None,
+    protocol: Protocol | None = None,
+    minibatch: MiniBatch | None = None,
+    fingerprint: str | None = None,
+) -> PlannedRun:
+    """A run as :func:`~ltga.train.fit` would do it; whoever plans many on one graph gives its ``fingerprint``."""
+    protocol = protocol or Protocol()
+    config = run_configuration(dataset, method, seed, split, protocol, minibatch, fingerprint)
+    return PlannedRun(dataset, protocol, minibatch, config)
+
+
+def run_configuration(
+    dataset: Dataset,
+    method: str,
+    seed: int,
+    split: int | None,
+    protocol: Protocol,
+    minibatch: MiniBatch | None = None,
+    fingerprint: str | None = None,
+) -> dict[str, Any]:
+    """The checked configuration of a run, from which its id follows; whoever asks often gives the ``fingerprint``."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
+    split = (seed - 1) % dataset.num_splits if split is None else split
+    if not isinstance(dataset.name, str):
+        raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
+    dataset.split(split)  # complains about a split that is not there
+    name = find_method(method).name
+    config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.model_dump(), seed)
+    if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
+        config["minibatch"] = minibatch.as_settings()
+    if (fault := configuration_fault(config)) is not None:  # now, rather than when a finished run is to be stored
+        raise InputError(f"{clean_text(str(dataset.name))}: cannot be run as it is ({fault})")
+    return config
+
+
+def as_dataset(dataset: Dataset | Data | str) -> Dataset:
+    """A dataset from what ``fit`` takes."""
+    if isinstance(dataset, Dataset):
+        return dataset
+    if isinstance(dataset, str):
+        return load_dataset(dataset)
+    if isinstance(dataset, Data):
+        return dataset_from_data(dataset)
+    raise InputError(f"dataset: expected a Dataset, a PyG Data or a name, got {type(dataset).__name__}")
+
+
+def as_protocol(protocol: Protocol | Mapping[str, Any] | None) -> Protocol:
+    """A protocol from what ``fit`` takes."""
+    if isinstance(protocol, Protocol):
+        return protocol
+    if protocol is not None and not isinstance(protocol, Mapping):
+        raise InputError(f"protocol: expected a Protocol or a mapping, got {type(protocol).__name__}")
+    return Protocol(**(protocol or {}))
