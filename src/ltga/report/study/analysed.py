@@ -91,19 +91,3 @@ class Analysed:
             return mean_cell(runs, len(specs), unit, printed, stand_in)
         known = any(self.study.analysis(self._found[spec], self.name) is not None for spec in done)
         return Cell(UNDEFINED if known else NOT_ANALYSED, reference=printed, stand_in=stand_in)
-
-
-def lacking(study: Study, experiment: Experiment, name: str) -> str:
-    """A sentence on the finished runs that could not be analysed; empty if all were."""
-    records = list(study.runs(experiment).values())
-    without = [record for record in records if study.analysis(record, name) is None]
-    if not without:
-        return ""
-    reasons = "; ".join(dict.fromkeys(reason for record in without if (reason := study.why_not(record, name))))
-    reasons = f" ({reasons})" if reasons else ""
-    whose = "None of the" if len(without) == len(records) else f"{len(without)} of the"
-    verb = "could be analysed" if len(without) == len(records) else "could not be analysed"
-    return (
-        f"{whose} {len(records)} finished runs {verb}: that needs their trained models and their graph, or the "
-        f"results of an earlier analysis{reasons}."
-    )

@@ -11,31 +11,14 @@ from ltga.report.study.analysed import Analysed
 from ltga.report.study.draw import Drawing, dataset_title
 from ltga.report.study.figures.calibration import reliability, scores
 from ltga.report.study.figures.style import style
-from ltga.report.study.measures import DATASET, dataset_cell, measure
-from ltga.report.study.runs import Study, label, metric, reference_of
-from ltga.report.study.tables import Column, Table, Unit, mark_best, text_cell
+from ltga.report.study.runs import Study, metric
+from ltga.report.study.tables import Unit
 from ltga.suite import Experiment, RunSpec
 from ltga.train.record import Record
 
 NAME = "calibration"
 SCORES = {"ECE": metric("ece"), "NLL": metric("nll"), "Brier": metric("brier")}
 SPREAD = Unit(1, 3, spread=True)
-
-
-def calibration_table(study: Study, experiment: Experiment) -> Table:
-    """ECE, NLL and Brier score on the test nodes; lower is better."""
-    rows = []
-    for dataset in experiment.datasets:
-        group = []
-        for method in experiment.methods:
-            cells = (measure(study, experiment, dataset, method, value, SPREAD) for value in SCORES.values())
-            group.append((dataset_cell(dataset), text_cell(label(method)), *cells))
-        for column in range(2, 2 + len(SCORES)):
-            group = mark_best(group, column, lowest=True)
-        rows += group
-    columns = (DATASET, Column("method", numeric=False), *(Column(name) for name in SCORES))
-    note = "Test nodes, mean ± sample s.d. over seeds, lower is better; bold: the better one on that dataset."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=reference_of(experiment))
 
 
 def draw_calibration(study: Study, experiment: Experiment) -> list[Drawing]:

@@ -7,12 +7,9 @@ from ltga.report.study.analysed import Analysed, Read, pick
 from ltga.report.study.draw import Drawing, dataset_title
 from ltga.report.study.figures.accuracy import Sample, curves_by_method
 from ltga.report.study.figures.style import style
-from ltga.report.study.measures import DATASET, dataset_cell
-from ltga.report.study.printed import DEPTH
-from ltga.report.study.runs import Study, accuracy, behind, label
-from ltga.report.study.tables import PERCENT, Column, Table, Unit, mean_cell, text_cell
+from ltga.report.study.runs import Study, accuracy, behind
+from ltga.report.study.tables import Unit
 from ltga.suite import Experiment
-from ltga.suite.spec import STAND_INS
 
 NAME = "smoothing"
 MEASURES = {"dirichlet_energy": "Dirichlet energy", "mean_average_distance": "mean average distance"}
@@ -28,36 +25,6 @@ def last_hidden(measure: str) -> Read:
         return pick(frames, "stages", measure, {"layer": last})
 
     return read
-
-
-def depth_table(study: Study, experiment: Experiment) -> Table:
-    """Accuracy, Dirichlet energy and mean average distance by number of layers."""
-    runs, found = Analysed(study, experiment, NAME), study.runs(experiment)
-    depths = _depths(experiment)
-    rows = []
-    for dataset in experiment.datasets:
-        for method in experiment.methods:
-            cells = []
-            for depth in depths:
-                at = {"dataset": dataset, "method": method, "num_layers": depth}
-                printed: tuple[str | None, ...] = DEPTH.get((dataset, method, depth), (None,) * 3)
-                specs = runs.specs(at)
-                tested = behind(found, specs, accuracy)
-                cells.append(mean_cell(tested, len(specs), PERCENT, printed[0], STAND_INS.get(dataset)))
-                cells += [
-                    runs.cell(at, last_hidden(measure), _SPREAD, reference)
-                    for measure, reference in zip(MEASURES, printed[1:])
-                ]
-            rows.append((dataset_cell(dataset), text_cell(label(method)), *cells))
-    columns = [DATASET, Column("method", numeric=False)]
-    for depth in depths:
-        columns += [Column(f"{depth} layers: {what}") for what in ("accuracy (%)", "energy", "MAD")]
-    note = (
-        "Mean ± sample s.d. over seeds. Energy: mean of 1 − cosine over edges; MAD: over all pairs of nodes; both of "
-        "the last hidden layer, higher means less collapse. The paper gives no formula for its normalised energy: this "
-        "one was chosen because it came nearest to its two-layer cells on Cora, so agreement there confirms nothing."
-    )
-    return Table(experiment.name, experiment.title, tuple(columns), tuple(rows), note)
 
 
 def _depths(experiment: Experiment) -> list[int]:

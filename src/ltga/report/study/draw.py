@@ -10,13 +10,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ltga.analysis.q_overview import distance_from_softmax, q_against_homophily
-from ltga.report.study.accuracy import read_grid
 from ltga.report.study.figures import accuracy as by_accuracy
 from ltga.report.study.figures import index
 from ltga.report.study.figures.accuracy import FrozenCurve, Sample, Sweep
 from ltga.report.study.figures.ranks import critical_difference_figure
 from ltga.report.study.figures.style import style
-from ltga.report.study.runs import Study, accuracy, homophily, label, learned_q
+from ltga.report.study.names import label
+from ltga.report.study.run_table import complete_datasets, mean_accuracies, run_table
+from ltga.report.study.runs import Study, accuracy, homophily, learned_q
 from ltga.report.study.settings import SWEPT, on_common_seeds, sweep_points, synthetic_points
 from ltga.stats import critical_difference_diagram
 from ltga.suite import Experiment, RunSpec
@@ -136,11 +137,11 @@ def _distances(learned: dict[RunSpec, Record], softmax: list[Record]) -> dict[st
 
 def draw_ranks(study: Study, experiment: Experiment) -> list[Drawing]:
     """The critical-difference diagram."""
-    grid = read_grid(study, experiment)
-    datasets = grid.complete(grid.methods, stand_ins=True)
+    runs, methods = run_table(study, experiment), experiment.methods
+    datasets = complete_datasets(runs, methods)
     if len(datasets) < 2:
         return []
-    diagram = critical_difference_diagram(grid.means(grid.methods, datasets))
+    diagram = critical_difference_diagram(mean_accuracies(runs, methods, datasets))
     with style():
         figure = critical_difference_figure(diagram, len(datasets))
     return [Drawing(experiment.name, f"Average ranks over {', '.join(map(dataset_title, datasets))}.", figure)]

@@ -8,13 +8,11 @@ from ltga.analysis.gate import COVARIATES
 from ltga.analysis.results import Frames
 from ltga.report.study.analysed import Analysed, Read, pick
 from ltga.report.study.draw import Drawing, dataset_title, drawing_name
-from ltga.report.study.figures.gate import COVARIATE_NAMES, GateLayer, gate_figure
+from ltga.report.study.figures.gate import GateLayer, gate_figure
 from ltga.report.study.figures.index import edge_distribution
 from ltga.report.study.figures.style import style
-from ltga.report.study.measures import DATASET, dataset_cell
-from ltga.report.study.printed import GATE_IMPORTANCE, GATE_R2, GATE_SPEARMAN
 from ltga.report.study.runs import Study
-from ltga.report.study.tables import Cell, Column, Table, Unit, number_cell, text_cell
+from ltga.report.study.tables import Unit
 from ltga.suite import Experiment
 
 NAME, DISTRIBUTION = "gate", "edge-q"
@@ -24,70 +22,6 @@ _TWO, _THREE = Unit(1, 2, spread=True), Unit(1, 3, spread=True)
 def _of(column: str, head: str, layer: int, covariate: str | None = None) -> Read:
     where = {"layer": layer, "head": head} | ({} if covariate is None else {"covariate": covariate})
     return lambda frames: pick(frames, "summary", column, where)
-
-
-def probe_table(study: Study, experiment: Experiment) -> Table:
-    """How q is spread over edges and how much of it a linear probe explains, by layer."""
-    runs = Analysed(study, experiment, NAME)
-    rows = []
-    for dataset in experiment.datasets:
-        at = {"dataset": dataset}
-        for layer in _layers(experiment):
-            printed = GATE_R2.get((dataset, layer))
-            cells = (
-                runs.cell(at, _of("q_mean", "all", layer), _THREE),
-                runs.cell(at, _of("q_std", "all", layer), _THREE),
-                runs.cell(at, _of("q_std", "one", layer), _THREE),
-                runs.cell(at, _of("r2_paper", "all", layer), _TWO, printed),
-                runs.cell(at, _of("r2", "all", layer), _TWO),
-                runs.cell(at, _of("r2_paper", "one", layer), _TWO),
-                runs.cell(at, _of("r2", "one", layer), _TWO),
-            )
-            rows.append((dataset_cell(dataset), number_cell(str(layer), layer), *cells))
-    columns = (
-        DATASET, Column("layer"), Column("mean q"), Column("s.d. of q"),
-        Column("s.d. of q, one head"), Column("R², paper's four"), Column("R², all six"),
-        Column("R², four, one head"), Column("R², six, one head"),
-    )  # fmt: skip
-    note = (
-        "LTGA-Edge, self-loops aside, mean ± sample s.d. over seeds; s.d. of q: over edges. R² of a linear probe on "
-        "neighbourhoods it was not fitted on, so it can be negative: with the paper's four covariates (degrees, "
-        "cosines of features and of embeddings), and with logit magnitude and score gap besides. q and covariates are "
-        "averaged over heads, except under “one head”: every head by itself, then the mean. n/a: q does not vary over "
-        "edges."
-    )
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=runs.reference)
-
-
-def covariate_table(study: Study, experiment: Experiment) -> Table:
-    """Spearman's rho and permutation importance of every covariate, by layer."""
-    runs = Analysed(study, experiment, NAME)
-    rows: list[tuple[Cell, ...]] = []
-    for dataset in experiment.datasets:
-        at = {"dataset": dataset}
-        for layer in _layers(experiment):
-            for name in COVARIATES:
-                key = dataset, layer, name
-                cells = (
-                    runs.cell(at, _of("spearman", "all", layer, name), _TWO, GATE_SPEARMAN.get(key)),
-                    runs.cell(at, _of("importance", "all", layer, name), _TWO, GATE_IMPORTANCE.get(key)),
-                    runs.cell(at, _of("spearman", "one", layer, name), _TWO),
-                    runs.cell(at, _of("importance", "one", layer, name), _TWO),
-                )
-                lead = (dataset_cell(dataset), number_cell(str(layer), layer), text_cell(COVARIATE_NAMES[name]))
-                rows.append((*lead, *cells))
-    columns = (
-        DATASET, Column("layer"), Column("covariate", numeric=False), Column("ρ"), Column("importance"),
-        Column("ρ, one head"), Column("importance, one head"),
-    )  # fmt: skip
-    note = (
-        "Spearman's ρ of q with the covariate over edges, and how much of the probe's R² (all six) is lost when the "
-        "covariate is shuffled; covariates that move together share what they explain, so importances can exceed R². "
-        "The paper's importances are of a probe without the last two covariates. Averaged over heads, except under "
-        "“one head”: every head by itself, then the mean."
-    )
-    title = "q of an edge against what it could depend on"
-    return Table(f"{experiment.name}-covariates", title, columns, tuple(rows), note, reference=runs.reference)
 
 
 def _layers(experiment: Experiment) -> range:

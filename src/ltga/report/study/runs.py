@@ -16,11 +16,9 @@ from ltga.analysis.results import ANALYSES, Frames, Material
 from ltga.data import CATALOGUE, Dataset, load_dataset
 from ltga.data.store import is_here
 from ltga.errors import DataError, InputError, LTGAError, RecordError
-from ltga.nn.methods import METHODS
 from ltga.report.study.tables import Behind, Imports
 from ltga.suite import EXPERIMENTS, Experiment, RunSpec, Store, find_records
 from ltga.suite.archive import stored_records
-from ltga.suite.tuned import TUNED_ROWS
 from ltga.train.fit import load_run
 from ltga.train.record import Record, imported_from
 from ltga.train.storage import read_arrays
@@ -214,13 +212,6 @@ def original(experiment: Experiment) -> Experiment | None:
 def reference_of(experiment: Experiment) -> str:
     """What stands beside the numbers of an experiment."""
     return "paper" if original(experiment) is None else "paper's init"
-
-
-def label(method: str) -> str:
-    """What tables and figures call a method; a method nobody knows keeps its name."""
-    if method in METHODS:
-        return METHODS[method].label
-    return next((row.label for row in TUNED_ROWS if row.name == method), method)
 
 
 def homophily(dataset: str) -> float | None:

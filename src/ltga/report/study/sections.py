@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ltga.report.study import calibration, concentration, depth, draw, gate, measures, pruning, settings, statistics
-from ltga.report.study.accuracy import accuracy_table
-from ltga.report.study.analysed import lacking
+from ltga.report.study import calibration, concentration, depth, draw, edge_pivots, gate, pivots, pruning, statistics
+from ltga.report.study.accuracy import accuracy_table, headline_table
+from ltga.report.study.analysis_table import lacking
 from ltga.report.study.draw import Drawing
 from ltga.report.study.runs import PAIRED, Study
 from ltga.report.study.tables import NONE_IMPORTED, Imports, Table
@@ -48,19 +48,17 @@ class Section:
         return len(self.experiment.runs)
 
 
-def _headline(study: Study, experiment: Experiment) -> Table:
-    return accuracy_table(study, experiment, ranks=True)
-
-
-_SWEEP = Parts([settings.sweep_table])
+_SWEEP = Parts([pivots.SWEEP])
 _ACCURACY = Parts([accuracy_table])
 _PRUNING = Parts(
-    [pruning.counterfactual_table, pruning.edges_table, pruning.planted_table], pruning.draw_pruning, pruning.NAME
+    [edge_pivots.COUNTERFACTUALS, edge_pivots.PRUNED_EDGES, edge_pivots.PLANTED_EDGES],
+    pruning.draw_pruning,
+    pruning.NAME,
 )
 
 PARTS: Mapping[str, Parts] = {
-    "headline": Parts([_headline, statistics.primary_table]),
-    "headline-paired": Parts([_headline]),
+    "headline": Parts([headline_table, statistics.primary_table]),
+    "headline-paired": Parts([headline_table]),
     "critical-difference": Parts([statistics.ranks_table], draw.draw_ranks),
     "pairwise-seeds": Parts([statistics.seeds_table]),
     "pairwise": Parts([statistics.datasets_table]),
@@ -71,27 +69,25 @@ PARTS: Mapping[str, Parts] = {
     "edge-controls": _ACCURACY,
     "heterophily": _ACCURACY,
     "granularity": _ACCURACY,
-    "granularity-q": Parts([measures.granularity_q_table]),
-    "q-analysis": Parts([measures.q_analysis_table]),
+    "granularity-q": Parts([pivots.GRANULARITY_Q]),
+    "q-analysis": Parts([pivots.Q_ANALYSIS]),
     "q-overview": Parts(figures=draw.draw_overview),
     "q-trajectories": Parts(figures=draw.draw_trajectories),
     "gradient": Parts(figures=draw.draw_gradients),
     "pruning": _PRUNING,
-    "gate": Parts([gate.probe_table, gate.covariate_table], gate.draw_gate, gate.NAME),
+    "gate": Parts([edge_pivots.GATE, edge_pivots.COVARIATES], gate.draw_gate, gate.NAME),
     "edge-q": Parts(figures=gate.draw_edge_q, analysis=gate.DISTRIBUTION),
-    "attention-concentration": Parts(
-        [concentration.concentration_table], concentration.draw_lorenz, concentration.NAME
-    ),
-    "calibration": Parts([calibration.calibration_table], calibration.draw_calibration, calibration.NAME),
+    "attention-concentration": Parts([pivots.CONCENTRATION], concentration.draw_lorenz, concentration.NAME),
+    "calibration": Parts([pivots.calibration_table], calibration.draw_calibration, calibration.NAME),
     "sweep-lambda": _SWEEP,
     "sweep-warmup": _SWEEP,
     "sweep-kappa": _SWEEP,
     "sweep-delta": _SWEEP,
-    "sweep-granularity": Parts([settings.granularity_table]),
+    "sweep-granularity": Parts([pivots.GRANULARITY]),
     "sweeps": Parts(figures=draw.draw_sweeps),
     "sweep-cross": _SWEEP,
-    "depth": Parts([depth.depth_table], depth.draw_depth, depth.NAME),
-    "synthetic": Parts([settings.synthetic_table], draw.draw_synthetic),
+    "depth": Parts([pivots.DEPTH], depth.draw_depth, depth.NAME),
+    "synthetic": Parts([pivots.SYNTHETIC], draw.draw_synthetic),
 }
 """Experiment -> what shows it; a paired twin is shown as its original, any other experiment by its accuracies."""
 

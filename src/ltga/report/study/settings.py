@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 
 from ltga.data import csbm
 from ltga.data.knobs import parse_knobs
-from ltga.report.study.printed import GRANULARITY, SWEEPS
-from ltga.report.study.runs import Study, accuracy, behind, label, learned_q, metric, original, reference_of
-from ltga.report.study.tables import PERCENT, THREE, Cell, Column, Table, mean_cell, number_cell, text_cell
-from ltga.suite import Experiment, RunSpec
-from ltga.suite.spec import STAND_INS
-from ltga.train.record import Record
+from ltga.report.study.tables import Column
+from ltga.suite import RunSpec
 
 Points = dict[tuple[str, str, float], list[RunSpec]]
 
@@ -64,54 +59,6 @@ def _alone(spec: RunSpec, setting: str) -> bool:
     return set(spec.overrides) <= {setting, "init"}
 
 
-def sweep_table(study: Study, experiment: Experiment) -> Table:
-    """Accuracy, mean q and ECE at every value of the settings that the experiment sweeps."""
-    found = study.runs(experiment)
-    rows = []
-    for (dataset, setting, value), specs in sweep_points(experiment.runs).items():
-        printed = _beside(study, experiment, specs, SWEEPS.get((dataset, setting, value), ()))
-        point = number_cell(f"{value:g}", value)
-        rows.append((_dataset(dataset), text_cell(SWEPT[setting]), point, *_measured(found, specs, printed)))
-    columns = (Column("dataset", numeric=False), Column("setting", numeric=False), Column("value"), *_MEASURED)
-    note = "LTGA-Head, one setting changed at a time; mean q is that of the model that was kept."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=reference_of(experiment))
-
-
-def granularity_table(study: Study, experiment: Experiment) -> Table:
-    """The same for the granularities of q."""
-    found = study.runs(experiment)
-    rows = []
-    for dataset in experiment.datasets:
-        for method in experiment.methods:
-            specs = [spec for spec in experiment.runs if (spec.dataset, spec.method) == (dataset, method)]
-            printed = _beside(study, experiment, specs, GRANULARITY[method] if dataset == "roman-empire" else ())
-            rows.append((_dataset(dataset), text_cell(label(method)), *_measured(found, specs, printed)))
-    columns = (Column("dataset", numeric=False), Column("method", numeric=False), *_MEASURED)
-    note = "Mean q of LTGA-Edge is over edges, heads and layers; the paper prints another quantity in its place."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note, reference=reference_of(experiment))
-
-
-def _beside(
-    study: Study, experiment: Experiment, specs: Sequence[RunSpec], printed: Sequence[str | None]
-) -> Sequence[str | None]:
-    """What the paper prints or, under paired initialisation, what we have under the paper's."""
-    twin = original(experiment)
-    if twin is None:
-        return printed
-    plain = [replace(spec, protocol=spec.protocol.with_overrides(init="paper")) for spec in specs]
-    return [cell.text or None for cell in _measured(study.runs(twin), plain, ())]
-
-
-def _measured(found: dict[RunSpec, Record], specs: Sequence[RunSpec], printed: Sequence[str | None]) -> list[Cell]:
-    printed = (*printed, None, None, None)[:3]
-    kinds = ((accuracy, PERCENT), (learned_q, THREE), (metric("ece"), THREE))
-    stand_in = STAND_INS.get(specs[0].dataset)
-    return [
-        mean_cell(behind(found, specs, value), len(specs), unit, reference, stand_in)
-        for (value, unit), reference in zip(kinds, printed)
-    ]
-
-
 def synthetic_points(specs: Iterable[RunSpec]) -> dict[tuple[float, float, str], list[RunSpec]]:
     """(degree, snr, method) -> the runs there, whatever graph each seed has."""
     points: dict[tuple[float, float, str], list[RunSpec]] = {}
@@ -121,29 +68,3 @@ def synthetic_points(specs: Iterable[RunSpec]) -> dict[tuple[float, float, str],
         degree, snr = (float(knobs.get(key, _DEFAULTS[key].default)) for key in ("degree", "snr"))
         points.setdefault((degree, snr, spec.method), []).append(spec)
     return points
-
-
-def synthetic_table(study: Study, experiment: Experiment) -> Table:
-    """Accuracy on the contextual stochastic block model: a row per degree and method, a column per signal."""
-    found = study.runs(experiment)
-    points = synthetic_points(experiment.runs)
-    signals = sorted({snr for _, snr, _ in points})
-    rows = []
-    for degree in sorted({degree for degree, _, _ in points}):
-        for method in experiment.methods:
-            cells = []
-            for snr in signals:
-                specs = points.get((degree, snr, method), [])
-                cells.append(mean_cell(behind(found, specs, accuracy), len(specs), PERCENT))
-            rows.append((number_cell(f"{degree:g}", degree), text_cell(label(method)), *cells))
-    columns = (
-        Column("degree"),
-        Column("method", numeric=False),
-        *(Column(f"signal {snr:g}") for snr in signals),
-    )
-    note = "Test accuracy in percent; homophily 0.5, a fresh graph per seed. The paper gives no table of this."
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note)
-
-
-def _dataset(name: str) -> Cell:
-    return text_cell(name, STAND_INS.get(name))

@@ -142,13 +142,8 @@ class Table:
         return {name: original for name, original in heads.items() if original is not None}
 
     @property
-    def run_count(self) -> int:
-        """Different runs behind the table."""
-        return len(self.runs)
-
-    @property
     def runs(self) -> set[str]:
-        """Their ids."""
+        """The ids of the runs behind the table."""
         return {run.id for row in self.rows for cell in row for run in cell.runs}
 
 
@@ -175,8 +170,10 @@ class Unit:
 
 PERCENT = Unit(100, 1, spread=True)
 PLAIN_PERCENT = Unit(100, 1)
-THREE = Unit(1, 3)
-TWO = Unit(1, 2)
+FINE_PERCENT = Unit(100, 2, spread=True)
+THREE, THREE_SPREAD = Unit(1, 3), Unit(1, 3, spread=True)
+TWO, TWO_SPREAD = Unit(1, 2), Unit(1, 2, spread=True)
+COUNT = Unit(1, 0)
 
 
 def text_cell(text: str, stand_in: str | None = None, note: str = "") -> Cell:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ltga.report.study.figures.style import BLUE, GREY, RED, look, panels, shannon_line
-from ltga.report.study.runs import label
+from ltga.report.study.names import label
 
 ACCURACY = "accuracy (%)"
 ASIDE = 1.06  # factor between methods side by side

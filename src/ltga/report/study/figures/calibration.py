@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ltga.report.study.figures.style import GREY, look, panels
-from ltga.report.study.runs import label
+from ltga.report.study.names import label
 
 
 def reliability(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ltga.report.study.figures.style import GREY, look, panels
-from ltga.report.study.runs import label
+from ltga.report.study.names import label
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from ltga.report.study.figures.accuracy import room
 from ltga.report.study.figures.style import GREY, look
-from ltga.report.study.runs import label
+from ltga.report.study.names import label
 
 Values = Sequence[float]
 STEP = 0.3  # between the methods of one place

@@ -7,7 +7,7 @@ import math
 from matplotlib.figure import Figure
 
 from ltga.report.study.figures.style import look
-from ltga.report.study.runs import label
+from ltga.report.study.names import label
 from ltga.stats import CriticalDifference
 
 _STEP = 0.42  # height of a line of text
