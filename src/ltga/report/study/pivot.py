@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from ltga.report.study.names import label
-from ltga.report.study.run_table import finished, run_table
+from ltga.report.study.run_table import finished, grouped, run_table
 from ltga.report.study.runs import Study, original, reference_of
 from ltga.report.study.tables import (
     Behind,
@@ -160,7 +160,8 @@ class Pivot:
         """The cells of every place, in the order of the measures."""
         text = {tuple(row[key] for key in self._keys): row for row in beside.to_dict("records")}
         found = {}
-        for place, group in runs.groupby(self._keys, sort=False):
+        for place, group in grouped(runs, *self._keys).items():
+            place = place if len(self._keys) > 1 else (place,)
             printed = text.get(place, {})
             references = (printed.get(measure.printed or measure.column) for measure in self.measures)
             pairs = zip(self.measures, references)

@@ -96,6 +96,20 @@ def finished(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[runs["id"].notna()]
 
 
+def grouped(runs: pd.DataFrame, *columns: str) -> dict[Any, pd.DataFrame]:
+    """The runs by the values of one column, or of several, in the order of the table.
+
+    >>> list(grouped(pd.DataFrame({"seed": [2, 1, 2]}), "seed"))
+    [2, 1]
+    """
+    return dict(iter(runs.groupby(columns[0] if len(columns) == 1 else list(columns), sort=False)))
+
+
+def in_percent(runs: pd.DataFrame) -> pd.DataFrame:
+    """The same with accuracies in percent."""
+    return runs.assign(accuracy=100 * runs["accuracy"], val_accuracy=100 * runs["val_accuracy"])
+
+
 def on_common_seeds(runs: pd.DataFrame, column: str) -> pd.DataFrame:
     """Without seeds that not every value of a column has: means over other seeds do not compare.
 
@@ -117,8 +131,15 @@ def by_setting(runs: pd.DataFrame) -> pd.DataFrame:
         if any(setting in changed for changed in runs["changed"]):
             alone = runs[[changed <= {setting} for changed in runs["changed"]]]
             part = alone.assign(setting=setting, value=alone[setting].astype(float))
-            parts += [here.sort_values("value", kind="stable") for _, here in part.groupby("dataset", sort=False)]
+            parts += [here.sort_values("value", kind="stable") for here in grouped(part, "dataset").values()]
     return pd.concat(parts[1:] or parts, ignore_index=True)
+
+
+def comparable_sweeps(runs: pd.DataFrame) -> pd.DataFrame:
+    """The finished runs by setting and value, over the seeds that all values of a setting have on a dataset."""
+    swept = by_setting(finished(runs))
+    parts = [on_common_seeds(part, "value") for part in grouped(swept, "dataset", "setting").values()]
+    return pd.concat(parts) if parts else swept
 
 
 def sweep_runs(study: Study, experiment: Experiment) -> pd.DataFrame:
@@ -153,8 +174,8 @@ def tuned_rows(experiment: Experiment) -> tuple[TunedRow, ...]:
 def _tuned(runs: pd.DataFrame, row: TunedRow) -> pd.DataFrame:
     picks = tuned(finished(runs)["record"], row)
     parts = []
-    for dataset, here in runs.groupby("dataset", sort=False):
-        pick = picks.get(str(dataset))
+    for dataset, here in grouped(runs, "dataset").items():
+        pick = picks.get(dataset)
         method = row.candidates[0] if pick is None else pick.method
         used = set() if pick is None else {record["id"] for record in pick.records}
         part = here[here["method"] == method].assign(method=row.name, chosen=None if pick is None else method)
@@ -165,10 +186,10 @@ def _tuned(runs: pd.DataFrame, row: TunedRow) -> pd.DataFrame:
 def complete_datasets(runs: pd.DataFrame, methods: Sequence[str], without: Collection[str] = ()) -> tuple[str, ...]:
     """Datasets on which all of these methods have runs, and over the same seeds."""
     found = []
-    for dataset, here in finished(runs).groupby("dataset", sort=False):
+    for dataset, here in grouped(finished(runs), "dataset").items():
         seeds = {frozenset(here.loc[here["method"] == method, "seed"]) for method in methods}
         if len(seeds) == 1 and seeds != {frozenset()} and dataset not in without:
-            found.append(str(dataset))
+            found.append(dataset)
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,11 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
+from ltga.report.study.names import label
+from ltga.suite import Experiment
 from ltga.train.storage import write_atomic
 
 # Okabe and Ito's palette without its yellow, which white paper swallows.
@@ -44,6 +47,20 @@ RC: dict[str, Any] = {
     "svg.hashsalt": "ltga",
     "text.parse_math": False,  # names come from data: a dollar sign is a dollar sign
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure with the stem of its files and a caption."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+def drawing_name(experiment: Experiment, dataset: str) -> str:
+    """The stem of the files of an experiment's figure of one dataset, whatever characters its name has."""
+    return f"{experiment.name}-{re.sub(r'[^A-Za-z0-9.-]+', '-', dataset)}"
 
 
 @dataclass(frozen=True)
@@ -114,6 +131,35 @@ def panels(
     for axes in grid[count:]:
         axes.set_visible(False)
     return figure, list(grid[:count])
+
+
+def room(axis: Axes, least: float = 2.0, across: bool = False) -> None:
+    """At least ``least`` points high (or wide), so that a flat curve looks flat."""
+    low, high = axis.get_xlim() if across else axis.get_ylim()
+    if high - low < least:
+        middle = (low + high) / 2
+        set_limits = axis.set_xlim if across else axis.set_ylim
+        set_limits(middle - least / 2, middle + least / 2)
+
+
+def entry(name: str, **line: Any) -> Line2D:
+    """An entry of a legend."""
+    return Line2D([], [], label=name, **line)
+
+
+def method_entries(methods: Iterable[str], **changes: Any) -> list[Line2D]:
+    """Entries for methods, as they look."""
+    return [entry(label(method), **look(method).line(**changes)) for method in methods]
+
+
+def softmax_entry() -> Line2D:
+    """The entry for :func:`shannon_line`."""
+    return entry("q = 1, softmax", color=GREY, linestyle="--")
+
+
+def legend_below(figure: Figure, entries: Sequence[Line2D], columns: int) -> None:
+    """A legend for all panels."""
+    figure.legend(handles=entries, loc="outside lower center", ncols=columns)
 
 
 def shannon_line(axes: Axes, vertical: bool = False) -> None:
