@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from ltga.report.study import paper_tables
 from ltga.report.study.pivot import DATASET, METHOD, Measure, Pivot
 from ltga.report.study.pivots import SWEEP
 from ltga.report.study.run_table import (
@@ -22,7 +21,8 @@ from ltga.report.study.run_table import (
     synthetic_runs,
     tuned_runs,
 )
-from ltga.report.study.tables import PERCENT, THREE
+from ltga.report.study.units import PERCENT, THREE
+from ltga.stats.paper import tables
 from ltga.suite import EXPERIMENTS, Experiment
 from ltga.suite.experiment import grid, sweep
 from oracles.records import make_record
@@ -140,7 +140,7 @@ def test_what_one_table_shows_is_a_reference_for_another(study: Callable[..., An
 
 @pytest.mark.parametrize("name", ["ACCURACY", "GRANULARITY_Q", "Q_ANALYSIS", "SWEEPS", "DEPTH", "PRUNED_EDGES", "GATE"])
 def test_the_papers_tables_have_the_shape_of_run_tables(name: str) -> None:
-    table = getattr(paper_tables, name)
+    table = getattr(tables, name)
     keys = [key for key in ("dataset", "method", "setting", "value", "num_layers", "layer") if key in table]
     assert keys and not table.duplicated(keys).any()
     texts = table.drop(columns=keys).to_numpy().ravel()

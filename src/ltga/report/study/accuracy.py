@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ltga.report.study import paper_tables
 from ltga.report.study.names import label
 from ltga.report.study.pivot import METHOD, Measure, Pivot, behind
 from ltga.report.study.run_table import complete_datasets, mean_accuracies, tuned_rows, tuned_runs
 from ltga.report.study.runs import Study, original
-from ltga.report.study.tables import PERCENT, Behind, Cell, Column, Table, mark_best, number_cell
+from ltga.report.study.tables import Behind, Cell, Column, Table, mark_best, number_cell
+from ltga.report.study.units import PERCENT
 from ltga.stats import average_ranks, critical_difference
 from ltga.stats.paper import PRINTED_MEANS
+from ltga.stats.paper import tables as paper
 from ltga.suite import Experiment
 from ltga.suite.spec import STAND_INS
 
@@ -24,7 +25,7 @@ _ACCURACIES = Pivot(
     across_head=lambda dataset, _: str(dataset),
     measures=(Measure("accuracy (%)", "accuracy", PERCENT),),
     runs=tuned_runs,
-    printed=paper_tables.ACCURACY,
+    printed=paper.ACCURACY,
     note="Test accuracy in percent, mean ± sample s.d. over seeds; bold: best of the column.",
 )
 

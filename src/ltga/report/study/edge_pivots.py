@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ltga.report.study import names, paper_tables
+from ltga.report.study import names
 from ltga.report.study.analysis_table import (
     SIDES,
     counterfactual_runs,
@@ -12,7 +12,8 @@ from ltga.report.study.analysis_table import (
     pruned_edge_runs,
 )  # fmt: skip
 from ltga.report.study.pivot import DATASET, METHOD, Measure, Pivot, number_key, text_key
-from ltga.report.study.tables import COUNT, FINE_PERCENT, PERCENT, THREE_SPREAD, TWO_SPREAD
+from ltga.report.study.units import COUNT, FINE_PERCENT, PERCENT, THREE_SPREAD, TWO_SPREAD
+from ltga.stats.paper import tables as paper
 
 _LAYER = number_key("layer")
 _PLACE = (DATASET, METHOD, _LAYER, text_key("head", names.HEADS.__getitem__, "pruned by"))
@@ -29,7 +30,7 @@ GATE = Pivot(
         Measure("R², six, one head", "r2_one", TWO_SPREAD),
     ),
     runs=gate_runs,
-    printed=paper_tables.GATE,
+    printed=paper.GATE,
     note="LTGA-Edge, self-loops aside, mean ± sample s.d. over seeds; s.d. of q: over edges. R² of a linear probe on "
     "neighbourhoods it was not fitted on, so it can be negative: with the paper's four covariates (degrees, "
     "cosines of features and of embeddings), and with logit magnitude and score gap besides. q and covariates are "
@@ -46,7 +47,7 @@ COVARIATES = Pivot(
         Measure("importance, one head", "importance_one", TWO_SPREAD),
     ),
     runs=covariate_runs,
-    printed=paper_tables.COVARIATES,
+    printed=paper.COVARIATES,
     suffix="-covariates",
     title="q of an edge against what it could depend on",
     note="Spearman's ρ of q with the covariate over edges, and how much of the probe's R² (all six) is lost when the "
@@ -72,7 +73,7 @@ COUNTERFACTUALS = Pivot(
         ),
     ),
     runs=counterfactual_runs,
-    printed=paper_tables.PRUNING,
+    printed=paper.PRUNING,
     note="From “learned” to “q ≥ 1”: test accuracy of the trained model, weights untouched, changed at inference; mean "
     "± sample s.d. over seeds. Zeros: of all weights, self-loops included. Random pruning (5 draws) takes as many "
     "edges per neighbourhood and head as the model does and is to be compared with softmax on the kept edges: the "
@@ -93,7 +94,7 @@ PRUNED_EDGES = Pivot(
         Measure("degree: kept", "degree_kept", TWO_SPREAD),
     ),
     runs=pruned_edge_runs,
-    printed=paper_tables.PRUNED_EDGES,
+    printed=paper.PRUNED_EDGES,
     suffix="-edges",
     title="Pruned against kept edges",
     note="Self-loops aside; mean ± sample s.d. over seeds. “A head”: all pairs of edge and head pooled, numbers of "

@@ -13,17 +13,8 @@ import pandas as pd
 from ltga.report.study.names import label
 from ltga.report.study.run_table import finished, grouped, run_table
 from ltga.report.study.runs import Study, original, reference_of
-from ltga.report.study.tables import (
-    Behind,
-    Cell,
-    Column,
-    Table,
-    Unit,
-    mean_cell,
-    number_cell,
-    text_cell,
-    with_reference,
-)  # fmt: skip
+from ltga.report.study.tables import Behind, Cell, Column, Table, mean_cell, number_cell, text_cell, with_reference
+from ltga.report.study.units import Unit
 from ltga.suite import Experiment
 from ltga.suite.spec import STAND_INS
 

@@ -5,23 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
-from ltga.report.study import paper_tables
 from ltga.report.study.analysis_table import concentration_runs, smoothing_runs
 from ltga.report.study.names import SWEPT, label
 from ltga.report.study.pivot import DATASET, METHOD, Measure, Pivot, number_key, text_key
 from ltga.report.study.run_table import sweep_runs, synthetic_runs
 from ltga.report.study.runs import Study
-from ltga.report.study.tables import (
-    PERCENT,
-    PLAIN_PERCENT,
-    THREE,
-    THREE_SPREAD,
-    TWO,
-    TWO_SPREAD,
-    Cell,
-    Table,
-    mark_best,
-)  # fmt: skip
+from ltga.report.study.tables import Cell, Table, mark_best
+from ltga.report.study.units import PERCENT, PLAIN_PERCENT, THREE, THREE_SPREAD, TWO, TWO_SPREAD
+from ltga.stats.paper import tables as paper
 from ltga.suite import Experiment
 
 _ACCURACY = Measure("accuracy (%)", "accuracy", PERCENT)
@@ -31,14 +22,14 @@ SWEEP = Pivot(
     rows=(DATASET, text_key("setting", SWEPT.__getitem__), number_key("value")),
     measures=_OF_A_RUN,
     runs=sweep_runs,
-    printed=paper_tables.SWEEPS,
+    printed=paper.SWEEPS,
     note="LTGA-Head, one setting changed at a time; mean q is that of the model that was kept.",
 )
 
 GRANULARITY = Pivot(
     rows=(DATASET, METHOD),
     measures=_OF_A_RUN,
-    printed=paper_tables.GRANULARITY,
+    printed=paper.GRANULARITY,
     note="Mean q of LTGA-Edge is over edges, heads and layers; the paper prints another quantity in its place.",
 )
 
@@ -47,7 +38,7 @@ GRANULARITY_Q = Pivot(
     across="method",
     across_head=lambda method, head: f"{label(method)} {head}",
     measures=(Measure("q", "q", TWO), Measure("zeros (%)", "zeros", PLAIN_PERCENT)),
-    printed=paper_tables.GRANULARITY_Q,
+    printed=paper.GRANULARITY_Q,
     note="Mean over seeds, heads and layers (for LTGA-Edge over edges too, where the paper gives none) of the model "
     "that was kept; zeros: share of attention weights that are exactly 0.",
 )
@@ -61,7 +52,7 @@ Q_ANALYSIS = Pivot(
         Measure("exact zeros", "zeros", THREE),
         Measure("effective neighbours", "neighbours", TWO),
     ),
-    printed=paper_tables.Q_ANALYSIS,
+    printed=paper.Q_ANALYSIS,
     note="LTGA-Head; means over seeds, layers and heads; s.d. of the mean q over seeds. The paper's homophily of "
     "Cornell is that of the mislabelled copy of the dataset; its accuracies are on the corrected one.",
 )
@@ -76,7 +67,7 @@ DEPTH = Pivot(
         Measure("MAD", "mean_average_distance", THREE_SPREAD),
     ),
     runs=smoothing_runs,
-    printed=paper_tables.DEPTH,
+    printed=paper.DEPTH,
     note="Mean ± sample s.d. over seeds. Energy: mean of 1 − cosine over edges; MAD: over all pairs of nodes; both of "
     "the last hidden layer, higher means less collapse. The paper gives no formula for its normalised energy: this "
     "one was chosen because it came nearest to its two-layer cells on Cora, so agreement there confirms nothing.",
@@ -103,7 +94,7 @@ CONCENTRATION = Pivot(
         Measure("exact zeros (%)", "first_zeros", PLAIN_PERCENT),
     ),
     runs=concentration_runs,
-    printed=paper_tables.CONCENTRATION,
+    printed=paper.CONCENTRATION,
     note="First layer, self-loops included. Gini: over all weights of the graph, heads pooled, mean ± sample s.d. over "
     "seeds; beside it what the paper's text says, which does not say of how many seeds. Neighbourhoods differ in "
     "size, so that even attention has a Gini too; within neighbourhoods this is taken out. The rest: means over "

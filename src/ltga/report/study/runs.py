@@ -7,8 +7,6 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from ltga.analysis.kept import Kept, folder_of, result_inside
 from ltga.analysis.results import ANALYSES, Frames, Material
 from ltga.data import CATALOGUE, Dataset, load_dataset
@@ -88,13 +86,6 @@ class Study:
         if experiment.name not in self._runs:
             self._runs[experiment.name] = find_records(experiment.runs, filter(_tested, self.records))
         return self._runs[experiment.name]
-
-    def arrays(self, record: Record) -> dict[str, np.ndarray] | None:
-        """The arrays beside a record; ``None`` if only the record was kept."""
-        try:
-            return read_arrays(self._path(record))
-        except (RecordError, InputError):
-            return None
 
     def dataset(self, record: Record) -> Dataset | None:
         """The very graph of a run, if it is on this machine."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from ltga import stats
 from ltga.report.study.accuracy import accuracies_behind, printed_ranks
 from ltga.report.study.names import label
 from ltga.report.study.pivot import DATASET, METHOD
@@ -23,21 +24,7 @@ from ltga.report.study.run_table import (
 )  # fmt: skip
 from ltga.report.study.runs import PAIRED, Study
 from ltga.report.study.tables import Behind, Cell, Column, Table, number_cell, text_cell, with_reference
-from ltga.stats import (
-    PRIMARY,
-    Family,
-    PairedTest,
-    average_ranks,
-    compare,
-    critical_difference,
-    friedman,
-    holm,
-    mean_probability_of_improvement,
-    paired_test,
-    scores_from_records,
-    smallest_possible_holm,
-    wins_losses_ties,
-)  # fmt: skip
+from ltga.stats import PRIMARY
 from ltga.stats.paper import PRINTED_MEANS
 from ltga.stats.paper.printed import FRIEDMAN_CHI2, FRIEDMAN_P, PAIRWISE, SEEDS
 from ltga.suite import EXPERIMENTS, Experiment
@@ -72,7 +59,7 @@ def primary_table(study: Study, experiment: Experiment) -> Table:
         if runs is None or runs.empty:
             warnings.append(f"no run under {init} initialisation yet")
         else:
-            compared[init] = compare(scores_from_records(runs["record"], init=init), PRIMARY, ALPHA), runs
+            compared[init] = stats.compare(stats.scores_from_records(runs["record"], init=init), PRIMARY, ALPHA), runs
     rows = []
     for dataset, method in PRIMARY:
         for init, (frame, runs) in compared.items():
@@ -88,7 +75,7 @@ def primary_table(study: Study, experiment: Experiment) -> Table:
     return Table(f"{experiment.name}-tests", "Primary comparisons", columns, tuple(rows), note, tuple(warnings))
 
 
-def _within(runs: pd.DataFrame, family: Family) -> pd.DataFrame:
+def _within(runs: pd.DataFrame, family: stats.Family) -> pd.DataFrame:
     return runs[runs["method"].isin((*family.methods, family.control)) & runs["dataset"].isin(family.datasets)]
 
 
@@ -168,7 +155,7 @@ def _both(runs: pd.DataFrame, dataset: str, methods: Sequence[str]) -> list[Behi
 def seeds_table(study: Study, experiment: Experiment) -> Table:
     """LTGA-Edge against the softmax methods within each dataset, beside the paper's differences."""
     others = tuple(method for method in experiment.methods if method != FIRST)
-    family = Family("pairwise-seeds", others, FIRST, experiment.datasets)
+    family = stats.Family("pairwise-seeds", others, FIRST, experiment.datasets)
     runs = finished(run_table(study, experiment))
     note = (
         f"Seeds as observations; positive: {label(FIRST)} is better. The paper's Δ and p stand beside ours; its p are "
@@ -177,7 +164,7 @@ def seeds_table(study: Study, experiment: Experiment) -> Table:
     table = Table(experiment.name, experiment.title, (*_PAIR, *_TESTED), (), note, ("no run yet",))
     if runs.empty:
         return table
-    frame = compare(scores_from_records(runs["record"]), family, ALPHA)
+    frame = stats.compare(stats.scores_from_records(runs["record"]), family, ALPHA)
     printed = {
         (row.dataset, other): (delta, p.rstrip("*"))
         for row in SEEDS
@@ -201,9 +188,9 @@ def datasets_table(study: Study, experiment: Experiment) -> Table:
     tests = {}
     for other, datasets in where.items():
         means = 100 * mean_accuracies(runs, (FIRST, other), datasets)
-        tests[other] = paired_test(means[FIRST].to_numpy(dtype=float), means[other].to_numpy(dtype=float), ALPHA)
-    adjusted = holm([test.p for test in tests.values()])
-    smallest = smallest_possible_holm([test.smallest_p for test in tests.values()])
+        tests[other] = stats.paired_test(means[FIRST].to_numpy(dtype=float), means[other].to_numpy(dtype=float), ALPHA)
+    adjusted = stats.holm([test.p for test in tests.values()])
+    smallest = stats.smallest_possible_holm([test.smallest_p for test in tests.values()])
     rows = []
     for (other, test), p_holm, least in zip(tests.items(), adjusted, smallest, strict=True):
         remark = text_cell(_remark(test, least, len(others)))
@@ -223,7 +210,7 @@ def datasets_table(study: Study, experiment: Experiment) -> Table:
 
 
 def _over_datasets(
-    runs: pd.DataFrame, other: str, datasets: Sequence[str], test: PairedTest, p_holm: float
+    runs: pd.DataFrame, other: str, datasets: Sequence[str], test: stats.PairedTest, p_holm: float
 ) -> list[Cell]:
     """The cells of one test over datasets."""
     printed = _printed_comparison(other, datasets)
@@ -248,14 +235,14 @@ def _chance(runs: pd.DataFrame, methods: tuple[str, str], datasets: Sequence[str
         return Cell("–")
     grouped = runs.sort_values("seed").groupby(["dataset", "method"])["accuracy"]
     by_seed = {place: group.tolist() for place, group in grouped}
-    first, second = methods
-    chance = mean_probability_of_improvement([(by_seed[name, first], by_seed[name, second]) for name in datasets])
+    pairs = [(by_seed[name, methods[0]], by_seed[name, methods[1]]) for name in datasets]
+    chance = stats.mean_probability_of_improvement(pairs)
     if math.isnan(chance.low):  # a dataset with a single seed
         return number_cell(f"{chance.estimate:.2f}", chance.estimate)
     return number_cell("{:.2f} ({:.2f} to {:.2f})".format(*chance), chance.estimate)
 
 
-def _remark(test: PairedTest, least: float, family: int) -> str:
+def _remark(test: stats.PairedTest, least: float, family: int) -> str:
     if not test.n:
         return "no dataset with both"
     if test.test == "none":
@@ -269,7 +256,7 @@ def _printed_comparison(other: str, datasets: Sequence[str]) -> dict[str, str]:
         return {}
     means = PRINTED_MEANS.loc[list(datasets)]
     a, b = means[FIRST].to_numpy(dtype=float), means[other].to_numpy(dtype=float)
-    found = {"difference": signed(float((a - b).mean())), "counts": str(wins_losses_ties(a, b))}
+    found = {"difference": signed(float((a - b).mean())), "counts": str(stats.wins_losses_ties(a, b))}
     row = next((row for row in PAIRWISE if row.control == other), None)
     if row is not None and len(datasets) == len(PRINTED_MEANS):
         found |= {"d": row.d.replace("-", "−"), "p": row.p}
@@ -285,15 +272,16 @@ def ranks_table(study: Study, experiment: Experiment) -> Table:
         warning = f"ranks need at least two datasets with every method; there are {len(datasets)}"
         return replace(table, warnings=(warning,))
     means = mean_accuracies(runs, methods, datasets)
-    test, printed = friedman(means), printed_ranks(methods, datasets)
+    test, printed = stats.friedman(means), printed_ranks(methods, datasets)
     rows = []
-    for name, rank in average_ranks(means).sort_values().items():
+    for name, rank in stats.average_ranks(means).sort_values().items():
         cell = number_cell(f"{rank:.2f}", float(rank), reference=printed.get(str(name)))
         rows.append((METHOD.cell(name), replace(cell, runs=accuracies_behind(runs, str(name), datasets))))
     note = (
         f"Over {len(datasets)} datasets: {', '.join(datasets)}. Friedman χ² = {test.chi2:.2f}, p = {test.p:.3f} (the "
         f"paper, over its eight: {FRIEDMAN_CHI2}, {FRIEDMAN_P}); critical difference "
-        f"{critical_difference(test.methods, test.datasets):.2f}. The paper's ranks are recomputed for these datasets."
+        f"{stats.critical_difference(test.methods, test.datasets):.2f}. The paper's ranks are recomputed for these "
+        "datasets."
     )
     used = [name for name in datasets if name in STAND_INS]
     warnings = (f"{', '.join(used)} is a stand-in and counts as a dataset of its own here",) if used else ()

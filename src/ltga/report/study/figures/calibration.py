@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from ltga.analysis.calibration import pool_reliability
 from ltga.report.study.analysis_table import analysed_runs
-from ltga.report.study.figures.style import GREY, Drawing, entry, legend_below, look, method_entries, panels
+from ltga.report.study.figures.panels import entry, legend_below, method_entries, panels
+from ltga.report.study.figures.style import GREY, Drawing, look
 from ltga.report.study.names import dataset_title, label, with_seeds
 from ltga.report.study.run_table import finished, grouped, on_common_seeds
 from ltga.report.study.runs import Study

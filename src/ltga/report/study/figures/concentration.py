@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from ltga.report.study.analysis_table import concentration_runs
-from ltga.report.study.figures.style import GREY, Drawing, look, panels
+from ltga.report.study.figures.panels import panels
+from ltga.report.study.figures.style import GREY, Drawing, look
 from ltga.report.study.names import dataset_title, label
 from ltga.report.study.run_table import grouped
 from ltga.report.study.runs import Study

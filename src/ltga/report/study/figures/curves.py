@@ -10,24 +10,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ltga.report.study.analysis_table import smoothing_runs
-from ltga.report.study.figures.style import (
-    BLUE,
-    GREY,
-    RED,
-    Drawing,
-    drawing_name,
+from ltga.report.study.figures.panels import (
     entry,
     legend_below,
-    look,
     method_entries,
     panels,
     room,
     shannon_line,
     softmax_entry,
-)  # fmt: skip
+)
+from ltga.report.study.figures.style import BLUE, GREY, RED, Drawing, drawing_name, look
 from ltga.report.study.names import SWEPT, dataset_title, with_seeds
-from ltga.report.study.run_table import comparable_sweeps, finished, grouped, in_percent, on_common_seeds, run_table
-from ltga.report.study.run_table import synthetic_runs as synthetic
+from ltga.report.study.run_table import (
+    comparable_sweeps,
+    finished,
+    grouped,
+    in_percent,
+    on_common_seeds,
+    run_table,
+    synthetic_runs,
+)
 from ltga.report.study.runs import Study
 from ltga.suite import Experiment
 from ltga.suite.tuned import FROZEN_Q
@@ -159,7 +161,7 @@ def draw_depth(study: Study, experiment: Experiment) -> list[Drawing]:
 
 def draw_synthetic(study: Study, experiment: Experiment) -> list[Drawing]:
     """What a q other than 1 changes on the synthetic graphs, against their signal, a panel per degree."""
-    runs = in_percent(finished(synthetic(study, experiment))).sort_values(["degree", "snr", "method"])
+    runs = in_percent(finished(synthetic_runs(study, experiment))).sort_values(["degree", "snr", "method"])
     softmax = runs[runs["method"] == SOFTMAX].groupby("dataset")["accuracy"].last()
     runs["y"] = runs["accuracy"] - runs["dataset"].map(softmax).astype(float)
     gains = runs[runs["method"] != SOFTMAX].dropna(subset=["y"])

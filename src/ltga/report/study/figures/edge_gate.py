@@ -10,18 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ltga.report.study.analysis_table import analysed_runs, covariate_runs, gate_runs
-from ltga.report.study.figures.style import (
-    GREY,
-    PALETTE,
-    Drawing,
-    drawing_name,
-    entry,
-    legend_below,
-    look,
-    panels,
-    shannon_line,
-    softmax_entry,
-)  # fmt: skip
+from ltga.report.study.figures.panels import entry, legend_below, panels, shannon_line, softmax_entry
+from ltga.report.study.figures.style import GREY, PALETTE, Drawing, drawing_name, look
 from ltga.report.study.names import COVARIATES, dataset_title, with_seeds
 from ltga.report.study.run_table import grouped
 from ltga.report.study.runs import Study

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ltga.report.study.analysis_table import counterfactual_runs, pruned_edge_runs
-from ltga.report.study.figures.style import GREY, Drawing, drawing_name, entry, legend_below, look, method_entries, room
+from ltga.report.study.figures.panels import entry, legend_below, method_entries, room
+from ltga.report.study.figures.style import GREY, Drawing, drawing_name, look
 from ltga.report.study.names import COUNTERFACTUALS, HEADS, dataset_title
 from ltga.report.study.run_table import grouped
 from ltga.report.study.runs import Study

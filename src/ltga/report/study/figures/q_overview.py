@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ltga.analysis.q_overview import distance_from_softmax, q_against_homophily
-from ltga.report.study.figures.style import GREY, PALETTE, Drawing, look, shannon_line
+from ltga.report.study.figures.panels import shannon_line
+from ltga.report.study.figures.style import GREY, PALETTE, Drawing, look
 from ltga.report.study.names import SWEPT, dataset_title, label
 from ltga.report.study.run_table import comparable_sweeps, finished, grouped, run_table
 from ltga.report.study.runs import Study

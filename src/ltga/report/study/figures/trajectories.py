@@ -10,18 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ltga.report.study.figures.style import (
-    BLUE,
-    PALETTE,
-    RED,
-    Drawing,
-    entry,
-    legend_below,
-    panels,
-    plain_log,
-    shannon_line,
-    softmax_entry,
-)  # fmt: skip
+from ltga.report.study.figures.panels import entry, legend_below, panels, plain_log, shannon_line, softmax_entry
+from ltga.report.study.figures.style import BLUE, PALETTE, RED, Drawing
 from ltga.report.study.names import dataset_title, label
 from ltga.report.study.run_table import finished, grouped, run_table
 from ltga.report.study.runs import Study
