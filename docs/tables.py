@@ -12,7 +12,7 @@ import pandas as pd
 from ltga.bench.run import ratio, table
 from ltga.data import CATALOGUE
 from ltga.nn.methods import METHODS
-from ltga.report.study.runs import attention, learned_q
+from ltga.report.study.run_table import MEASURES
 from ltga.stats.paper import CHECKS, DISCREPANCIES, PRINTED_MEANS
 from ltga.suite.archive import stored_records
 from ltga.suite.catalogue import EXPERIMENTS, HEADLINE, runs_of
@@ -116,7 +116,7 @@ def moved() -> str:
         tested = [_percent(record) for record in records]
         softmax = runs["gatv2"]
         ahead = [_percent(record) - _percent(softmax[seed]) for seed, record in runs[name].items() if seed in softmax]
-        q, zeros = ([read(record) for record in records] for read in (learned_q, attention("zero_fraction")))
+        q, zeros = ([read(record) for record in records] for read in (MEASURES["q"], MEASURES["zeros"]))
         rows.append(
             [
                 METHODS[name].label,

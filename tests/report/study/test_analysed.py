@@ -22,14 +22,10 @@ from ltga.analysis.results import ANALYSES
 from ltga.analysis.smoothing import layer_embeddings
 from ltga.cli.app import app
 from ltga.data import Dataset, load_dataset
-from ltga.report.study import Section, Study, Table, make_section, write_report
-from ltga.report.study.analysed import lacking
-from ltga.report.study.concentration import concentration_table
-from ltga.report.study.depth import depth_table
+from ltga.report.study import Section, Study, Table, edge_pivots, make_section, pivots, write_report
+from ltga.report.study.analysis_table import lacking
 from ltga.report.study.figures.style import look
-from ltga.report.study.gate import covariate_table
-from ltga.report.study.pruning import counterfactual_table, edges_table, planted_table
-from ltga.report.study.runs import label
+from ltga.report.study.names import label
 from ltga.report.study.sections import PARTS
 from ltga.report.study.tables import Cell
 from ltga.suite import EXPERIMENTS, Experiment, Store, run_suite
@@ -117,7 +113,7 @@ def edges_by_hand(run: Run, data: Dataset, layer: int, head: str) -> dict[str, l
 @pytest.mark.parametrize(("head", "words"), [("one", "a head"), ("all", "every head")])
 @pytest.mark.parametrize("layer", [1, 2])
 def test_pruned_edges_against_a_loop(store: Path, layer: int, head: str, words: str) -> None:
-    edges, planted = (make(Study(store), PRUNING) for make in (edges_table, planted_table))
+    edges, planted = (make(Study(store), PRUNING) for make in (edge_pivots.PRUNED_EDGES, edge_pivots.PLANTED_EDGES))
     row = {"dataset": NOISE, "method": label("frozen-q2.0"), "layer": str(layer), "pruned_by": words}
     runs = [edges_by_hand(*pair, layer, head) for pair in the_runs(store, PRUNING, method="frozen-q2.0")]
     assert all(run["pruned"].any() and not run["pruned"].all() for run in runs)
@@ -143,7 +139,7 @@ def test_pruned_edges_against_a_loop(store: Path, layer: int, head: str, words: 
 
 def test_counterfactuals_start_from_the_records(store: Path) -> None:
     study = Study(store)
-    table = counterfactual_table(study, PRUNING)
+    table = edge_pivots.COUNTERFACTUALS(study, PRUNING)
     accuracies = [r["metrics"]["test"]["accuracy"] for s, r in study.runs(PRUNING).items() if s.method == "ltga-head"]
     learned = at(table, "learned (%)", dataset=NOISE, method="LTGA-Head")
     assert learned.number == pytest.approx(100 * np.mean(accuracies)) and len(learned.runs) == len(SEEDS)
@@ -151,7 +147,7 @@ def test_counterfactuals_start_from_the_records(store: Path) -> None:
 
 
 def test_gate_against_scipy(store: Path) -> None:
-    table = covariate_table(Study(store), GATE)
+    table = edge_pivots.COVARIATES(Study(store), GATE)
     averaged, single = [], []
     for run, _ in the_runs(store, GATE):
         arrays = run.arrays
@@ -166,7 +162,7 @@ def test_gate_against_scipy(store: Path) -> None:
 
 def test_gini_and_its_curve_against_all_pairs(store: Path) -> None:
     study = Study(store)
-    table = concentration_table(study, LORENZ)
+    table = pivots.CONCENTRATION(study, LORENZ)
     found = []
     for run, data in the_runs(store, LORENZ, method="gat"):
         _, weights = attention_of(run, task_of(run, data))[0]
@@ -180,7 +176,7 @@ def test_gini_and_its_curve_against_all_pairs(store: Path) -> None:
 
 
 def test_smoothing_against_a_loop(store: Path) -> None:
-    table = depth_table(Study(store), DEPTH)
+    table = pivots.DEPTH(Study(store), DEPTH)
     energies, distances = [], []
     for run, data in the_runs(store, DEPTH, method="gcn", num_layers=3):
         x = layer_embeddings(run.model, task_of(run, data))[-2].double().numpy()
@@ -244,14 +240,14 @@ DAMAGE = {
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_result_is_made_again(store: Path, tmp_path: Path, told: list[str], kind: str) -> None:
     kept = shutil.copytree(folder_of(store), tmp_path / "kept")
-    before = depth_table(Study(store), DEPTH)
+    before = pivots.DEPTH(Study(store), DEPTH)
     victim = sorted(kept.glob("*.smoothing.json"))[0]
     whole = victim.read_text()
     victim.write_text(DAMAGE[kind](whole))
     assert victim.read_text() != whole
-    assert depth_table(Study(store, analyses=kept, watch=told.append), DEPTH) == before
+    assert pivots.DEPTH(Study(store, analyses=kept, watch=told.append), DEPTH) == before
     assert len(told) == 1 and victim.read_text() == whole
-    assert depth_table(Study(store, analyses=kept, watch=told.append), DEPTH) == before
+    assert pivots.DEPTH(Study(store, analyses=kept, watch=told.append), DEPTH) == before
     assert len(told) == 1
 
 

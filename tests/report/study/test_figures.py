@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from ltga.analysis.calibration import reliability_bins
 from ltga.analysis.gate import q_histogram
 from ltga.nn.methods import METHODS
-from ltga.report.study.figures.index import edge_distribution, overview
+from ltga.report.study.figures.edge_gate import edge_distribution
+from ltga.report.study.figures.q_overview import overview
 from ltga.report.study.figures.ranks import critical_difference_figure
 from ltga.report.study.figures.style import GREY, LOOKS, PALETTE, look, save, style, svg_text
 from ltga.report.study.sections import make_section

@@ -11,11 +11,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from ltga.report.study.accuracy import accuracy_table
-from ltga.report.study.calibration import calibration_table
-from ltga.report.study.depth import depth_table
-from ltga.report.study.measures import q_analysis_table
+from ltga.report.study.pivots import DEPTH, Q_ANALYSIS, SWEEP, SYNTHETIC, calibration_table
 from ltga.report.study.sections import PARTS, make_section
-from ltga.report.study.settings import sweep_table, synthetic_table
 from ltga.report.study.statistics import datasets_table, primary_table, ranks_table, seeds_table
 from ltga.report.study.tables import Cell, Table
 from ltga.suite import EXPERIMENTS
@@ -203,7 +200,7 @@ def test_ranks_and_friedman(study: Callable[..., Any]) -> None:
 
 def test_learned_q_is_that_of_the_kept_epoch(study: Callable[..., Any]) -> None:
     records = [make_record("texas", "ltga-head", seed, q=1.4 + 0.1 * seed, zeros=0.25) for seed in (1, 2)]
-    table = q_analysis_table(study(records), EXPERIMENTS["q-analysis"])
+    table = Q_ANALYSIS(study(records), EXPERIMENTS["q-analysis"])
     assert at(table, "mean q", dataset="texas").number == pytest.approx(1.55)
     assert at(table, "s.d. of q", dataset="texas").number == pytest.approx(np.std([1.5, 1.6], ddof=1))
     assert at(table, "exact zeros", dataset="texas").text == "0.250"
@@ -213,7 +210,7 @@ def test_learned_q_is_that_of_the_kept_epoch(study: Callable[..., Any]) -> None:
 def test_sweeps_share_the_default_run(study: Callable[..., Any]) -> None:
     records = [make_record("gum-syntax", "ltga-head", s, test=0.7, q=1.5) for s in range(1, 6)]
     records += [make_record("gum-syntax", "ltga-head", s, test=0.6, q=1.1, prior=0.5) for s in range(1, 4)]
-    table = sweep_table(study(records), EXPERIMENTS["sweep-lambda"])
+    table = SWEEP(study(records), EXPERIMENTS["sweep-lambda"])
     assert at(table, "accuracy (%)", dataset="gum-syntax", value="0").text == "70.0±0.0"
     assert at(table, "accuracy (%)", dataset="gum-syntax", value="0.5").flags == ("stand-in", "partial")
     assert at(table, "mean q", dataset="gum-syntax", value="0.5").number == pytest.approx(1.1)
@@ -226,12 +223,12 @@ def test_under_paired_initialisation_sweeps_and_q_have_our_own_numbers_beside(st
         for test, q, prior, init in ((0.6, 1.2, 0.0, "paper"), (0.7, 1.5, 0.0, "paired"), (0.5, 1.1, 0.5, "paired"))
     ]
     found = study(records)
-    table = sweep_table(found, EXPERIMENTS["sweep-lambda-paired"])
+    table = SWEEP(found, EXPERIMENTS["sweep-lambda-paired"])
     assert table.reference == "paper's init"
     assert at(table, "accuracy (%)", dataset="gum-syntax", value="0").reference == "60.0"
     assert at(table, "accuracy (%)", dataset="gum-syntax", value="0.5").reference is None
     assert at(table, "mean q", dataset="roman-empire", value="0.5").reference is None  # what the paper prints is not it
-    q = q_analysis_table(found, EXPERIMENTS["q-analysis-paired"])
+    q = Q_ANALYSIS(found, EXPERIMENTS["q-analysis-paired"])
     assert at(q, "mean q", dataset="gum-syntax").reference == "1.200" and q.reference == "paper's init"
     assert at(q, "mean q", dataset="roman-empire").reference is None
 
@@ -249,10 +246,10 @@ def test_depth_and_synthetic(study: Callable[..., Any]) -> None:
     ]
     records.append(make_record("csbm:degree=20,seed=3,snr=0.25", "ltga-head", 3, test=0.61))
     found = study(records)
-    depth = depth_table(found, EXPERIMENTS["depth"])
+    depth = DEPTH(found, EXPERIMENTS["depth"])
     assert at(depth, "8 layers: accuracy (%)", dataset="cora", method="GCN").difference == pytest.approx(40 - 44.5)
     assert at(depth, "4 layers: accuracy (%)", dataset="cora", method="GCN").missing
-    table = synthetic_table(found, EXPERIMENTS["synthetic"])
+    table = SYNTHETIC(found, EXPERIMENTS["synthetic"])
     assert at(table, "signal 0.25", degree="20", method="LTGA-Head").text == "61.0"
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from ltga.report.study.render import FORMATS, escape_latex, runs_to_csv, to_csv, to_latex, to_markdown
-from ltga.report.study.tables import PERCENT, Behind, Cell, Column, Table, mark_best, mean_cell, text_cell
+from ltga.report.study.tables import Behind, Cell, Column, Table, mark_best, mean_cell, text_cell
+from ltga.report.study.units import PERCENT
 
 HOSTILE = "<script>alert(1)</script> | _x_ & \\input{/etc/passwd} $x$ % =1+1\n## oops"
 

@@ -2,136 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
-from ltga.report.study.runs import Study, accuracy, behind, label, original, reference_of
-from ltga.report.study.tables import PERCENT, Behind, Cell, Column, Table, mark_best, mean_cell, number_cell, text_cell
+from ltga.report.study.names import label
+from ltga.report.study.pivot import METHOD, Measure, Pivot, behind
+from ltga.report.study.run_table import complete_datasets, mean_accuracies, tuned_rows, tuned_runs
+from ltga.report.study.runs import Study, original
+from ltga.report.study.tables import Behind, Cell, Column, Table, mark_best, number_cell
+from ltga.report.study.units import PERCENT
 from ltga.stats import average_ranks, critical_difference
-from ltga.stats.paper.check import CELLS
+from ltga.stats.paper import PRINTED_MEANS
+from ltga.stats.paper import tables as paper
 from ltga.suite import Experiment
 from ltga.suite.spec import STAND_INS
-from ltga.suite.tuned import TUNED_ROWS, TunedRow, tuned
-from ltga.train.record import Record
 
-Cells = Mapping[tuple[str, str], str]
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The accuracies of an experiment by (method, dataset), the tuned rows among them.
-
-    Attributes:
-        wanted: how many runs each should have.
-        chosen: for a tuned row, the method it chose.
-    """
-
-    methods: tuple[str, ...]
-    datasets: tuple[str, ...]
-    runs: Mapping[tuple[str, str], tuple[Behind, ...]]
-    wanted: Mapping[tuple[str, str], int]
-    chosen: Mapping[tuple[str, str], str] = field(default_factory=dict)
-
-    def complete(self, methods: Sequence[str], stand_ins: bool) -> tuple[str, ...]:
-        """Datasets on which all of these methods have runs, and over the same seeds."""
-        found = []
-        for dataset in self.datasets:
-            seeds = {frozenset(run.seed for run in self.runs[method, dataset]) for method in methods}
-            if len(seeds) == 1 and seeds != {frozenset()} and (stand_ins or dataset not in STAND_INS):
-                found.append(dataset)
-        return tuple(found)
-
-    def behind(self, method: str, datasets: Sequence[str]) -> tuple[Behind, ...]:
-        """The runs of a method on these datasets, in percent."""
-        runs = (run for dataset in datasets for run in self.runs[method, dataset])
-        return tuple(replace(run, value=100 * run.value) for run in runs)
-
-    def means(self, methods: Sequence[str], datasets: Sequence[str]) -> pd.DataFrame:
-        """Mean accuracies ``[datasets, methods]``."""
-        return pd.DataFrame(
-            {
-                method: [
-                    sum(run.value for run in self.runs[method, dataset]) / len(self.runs[method, dataset])
-                    for dataset in datasets
-                ]
-                for method in methods
-            },
-            index=list(datasets),
-        )
-
-
-def read_grid(study: Study, experiment: Experiment, rows: Sequence[TunedRow] = ()) -> Grid:
-    """The accuracies of an experiment, with these tuned rows."""
-    found = study.runs(experiment)
-    runs: dict[tuple[str, str], tuple[Behind, ...]] = {}
-    wanted: dict[tuple[str, str], int] = {}
-    chosen: dict[tuple[str, str], str] = {}
-    for dataset in experiment.datasets:
-        for method in experiment.methods:
-            specs = [spec for spec in experiment.runs if (spec.dataset, spec.method) == (dataset, method)]
-            runs[method, dataset] = tuple(behind(found, specs, accuracy))
-            wanted[method, dataset] = len(specs)
-    for row in rows:
-        picks = tuned(found.values(), row)
-        for dataset in experiment.datasets:
-            wanted[row.name, dataset] = wanted[row.candidates[0], dataset]
-            pick = picks.get(dataset)
-            runs[row.name, dataset] = () if pick is None else tuple(_behind(pick.records))
-            if pick is not None:
-                chosen[row.name, dataset] = pick.method
-    methods = (*experiment.methods, *(row.name for row in rows))
-    return Grid(methods, experiment.datasets, runs, wanted, chosen)
-
-
-def _behind(records: Sequence[Record]) -> list[Behind]:
-    return [Behind(record["id"], record["config"]["seed"], record["metrics"]["test"]["accuracy"]) for record in records]
-
-
-def tuned_rows(experiment: Experiment) -> tuple[TunedRow, ...]:
-    """The tuned rows whose candidates the experiment runs."""
-    return tuple(row for row in TUNED_ROWS if set(row.candidates) <= set(experiment.methods))
+_ACCURACIES = Pivot(
+    rows=(METHOD,),
+    across="dataset",
+    across_head=lambda dataset, _: str(dataset),
+    measures=(Measure("accuracy (%)", "accuracy", PERCENT),),
+    runs=tuned_runs,
+    printed=paper.ACCURACY,
+    note="Test accuracy in percent, mean ± sample s.d. over seeds; bold: best of the column.",
+)
 
 
 def accuracy_table(study: Study, experiment: Experiment, ranks: bool = False) -> Table:
-    """Mean and s.d. of test accuracy, the paper's cell beside ours.
-
-    Under paired initialisation, which the paper does not have, our own cell under the paper's
-    initialisation stands beside instead.
-    """
-    rows = tuned_rows(experiment)
-    grid = read_grid(study, experiment, rows)
-    beside, twin = _reference(study, experiment, rows)
-    lines = [
-        [
-            text_cell(label(method)),
-            *(_cell(grid, method, dataset, beside.get((method, dataset))) for dataset in grid.datasets),
-        ]
-        for method in grid.methods
-    ]
+    """Mean and s.d. of test accuracy, with averages and perhaps ranks over datasets that every method has run."""
+    table, runs, twin = _ACCURACIES(study, experiment), tuned_runs(study, experiment), original(experiment)
+    beside = None if twin is None else tuned_runs(study, twin)
     plain = len(experiment.methods)
-    averaged = grid.complete(experiment.methods, stand_ins=False)
-    columns = [Column("method", numeric=False), *(Column(name, stand_in=STAND_INS.get(name)) for name in grid.datasets)]
+    rows = _naming_the_choice(table, runs)
+    for number in range(1, len(table.columns)):
+        rows[:plain] = mark_best(rows[:plain], number)
+    averaged = complete_datasets(runs, experiment.methods, without=STAND_INS)
+    columns = list(table.columns)
     if averaged:
+        places = [k for k, column in enumerate(columns) if column.label in averaged]
         columns.append(Column(f"mean of {len(averaged)}", note=", ".join(averaged)))
-        for line, method in zip(lines, grid.methods):
-            line.append(_average(grid, method, averaged, beside, twin))
+        methods = runs["method"].unique()
+        rows = [
+            (*row, _average(method, [row[k] for k in places], runs, beside, averaged))
+            for method, row in zip(methods, rows)
+        ]
     if averaged and ranks:
         columns.append(Column("average rank", note=f"over the same datasets: {', '.join(averaged)}"))
-        for line, cell in zip(lines, _rank_cells(grid, experiment.methods, averaged, twin)):
-            line.append(cell)
-    marked = [tuple(line) for line in lines]
-    for number in range(1, len(grid.datasets) + 1):
-        marked[:plain] = mark_best(marked[:plain], number)
-    return Table(
-        experiment.name, experiment.title, tuple(columns), tuple(marked), _note(grid, averaged, rows, ranks),
-        reference=reference_of(experiment),
-    )  # fmt: skip
+        cells = _rank_cells(runs, experiment.methods, averaged, beside)
+        rows = [*((*row, cell) for row, cell in zip(rows, cells)), *rows[plain:]]
+    note = _note(experiment, runs, averaged, ranks)
+    return replace(table, columns=tuple(columns), rows=tuple(rows), note=note)
 
 
-def _note(grid: Grid, averaged: Sequence[str], rows: Sequence[TunedRow], ranks: bool) -> str:
-    said = ["Test accuracy in percent, mean ± sample s.d. over seeds; bold: best of the column."]
+def headline_table(study: Study, experiment: Experiment) -> Table:
+    """The same with ranks."""
+    return accuracy_table(study, experiment, ranks=True)
+
+
+def _chosen(runs: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """(tuned row, dataset) -> the method it chose."""
+    found = runs[runs["chosen"].notna()]
+    return dict(zip(zip(found["method"], found["dataset"]), found["chosen"]))
+
+
+def _naming_the_choice(table: Table, runs: pd.DataFrame) -> list[tuple[Cell, ...]]:
+    """The rows, with a note on every cell of a tuned row that says which method it chose."""
+    rows = [list(row) for row in table.rows]
+    methods, datasets = runs["method"].unique().tolist(), runs["dataset"].unique().tolist()
+    for (method, dataset), pick in _chosen(runs).items():
+        row, column = rows[methods.index(method)], 1 + datasets.index(dataset)
+        row[column] = replace(row[column], note=f"chose {label(pick)}")
+    return [tuple(row) for row in rows]
+
+
+def _note(experiment: Experiment, runs: pd.DataFrame, averaged: Sequence[str], ranks: bool) -> str:
+    said = [_ACCURACIES.note]
     if averaged:
         said.append(
             f"Averages{' and ranks' if ranks else ''} are over the datasets of the paper on which every method has the "
@@ -141,70 +88,64 @@ def _note(grid: Grid, averaged: Sequence[str], rows: Sequence[TunedRow], ranks: 
         said.append("No average yet: on no dataset of the paper has every method run.")
     if ranks and len(averaged) > 1:
         said.append("†: within the Nemenyi critical difference of the best rank.")
+    rows, chosen = tuned_rows(experiment), _chosen(runs)
     if rows:
         said.append("Tuned rows choose per dataset on validation accuracy; an oracle chooses on test accuracy.")
     for row in rows:
-        picks = (f"{label(pick)} on {dataset}" for (name, dataset), pick in grid.chosen.items() if name == row.name)
-        if chosen := "; ".join(picks):
-            said.append(f"{label(row.name)} chose: {chosen}.")
+        picks = "; ".join(f"{label(pick)} on {dataset}" for (name, dataset), pick in chosen.items() if name == row.name)
+        if picks:
+            said.append(f"{label(row.name)} chose: {picks}.")
     return " ".join(said)
 
 
-def _reference(study: Study, experiment: Experiment, rows: Sequence[TunedRow]) -> tuple[Cells, Grid | None]:
-    """The cells that stand beside, and their numbers where these are ours."""
-    twin = original(experiment)
-    if twin is None:
-        return CELLS, None
-    grid = read_grid(study, twin, rows)
-    cells = {key: PERCENT.show([run.value for run in runs]) for key, runs in grid.runs.items() if runs}
-    return cells, grid
+def accuracies_behind(runs: pd.DataFrame, method: str, datasets: Sequence[str]) -> tuple[Behind, ...]:
+    """The runs of a method on these datasets, in percent."""
+    chosen = runs[(runs["method"] == method) & runs["dataset"].isin(datasets)]
+    return tuple(replace(run, value=100 * run.value) for run in behind(chosen, "accuracy"))
 
 
-def _cell(grid: Grid, method: str, dataset: str, reference: str | None) -> Cell:
-    cell = mean_cell(
-        grid.runs[method, dataset], grid.wanted[method, dataset], PERCENT, reference, STAND_INS.get(dataset)
-    )
-    if (method, dataset) in grid.chosen:
-        return replace(cell, note=f"chose {label(grid.chosen[method, dataset])}")
-    return cell
-
-
-def _average(grid: Grid, method: str, datasets: Sequence[str], beside: Cells, twin: Grid | None) -> Cell:
-    if not datasets or not all(grid.runs[method, dataset] for dataset in datasets):
+def _average(
+    method: str, cells: Sequence[Cell], runs: pd.DataFrame, twin: pd.DataFrame | None, datasets: Sequence[str]
+) -> Cell:
+    """The mean over datasets; beside it the paper's over its printed cells, or our own under its initialisation."""
+    if not all(cell.runs for cell in cells):
         return Cell("–")
-    number = 100 * float(grid.means([method], datasets)[method].mean())
-    printed = [beside.get((method, dataset)) for dataset in datasets]
+
+    def mean(of: pd.DataFrame) -> float:
+        return 100 * float(mean_accuracies(of, [method], datasets)[method].mean())
+
     reference = None
-    if all(printed) and twin is not None:
-        reference = f"{100 * float(twin.means([method], datasets)[method].mean()):.1f}"
-    elif all(printed):
-        reference = f"{sum(float(str(cell).split('±')[0]) for cell in printed) / len(printed):.1f}"
-    cell = number_cell(f"{number:.1f}", number, reference=reference)
-    return replace(cell, runs=grid.behind(method, datasets))
+    printed = [float(cell.reference.split("±")[0]) for cell in cells if cell.reference]
+    if len(printed) == len(cells):
+        reference = f"{sum(printed) / len(printed) if twin is None else mean(twin):.1f}"
+    cell = number_cell(f"{mean(runs):.1f}", mean(runs), reference=reference)
+    return replace(cell, runs=accuracies_behind(runs, method, datasets))
 
 
-def _rank_cells(grid: Grid, methods: Sequence[str], datasets: Sequence[str], twin: Grid | None) -> list[Cell]:
-    ranks = average_ranks(grid.means(methods, datasets))
+def _rank_cells(
+    runs: pd.DataFrame, methods: Sequence[str], datasets: Sequence[str], twin: pd.DataFrame | None
+) -> list[Cell]:
+    ranks = average_ranks(mean_accuracies(runs, methods, datasets))
+    printed: dict[str, str] = {}
     if twin is None:
         printed = printed_ranks(methods, datasets)
-    elif set(datasets) <= set(twin.complete(methods, stand_ins=True)):
-        printed = {str(name): f"{rank:.2f}" for name, rank in average_ranks(twin.means(methods, datasets)).items()}
-    else:
-        printed = {}
+    elif set(datasets) <= set(complete_datasets(twin, methods)):
+        printed = _as_printed(mean_accuracies(twin, methods, datasets))
     near = critical_difference(len(methods), len(datasets)) if len(datasets) > 1 else -1.0
     cells = []
     for method in methods:
         text = f"{ranks[method]:.2f}" + ("†" if ranks[method] - ranks.min() <= near else "")
         cell = number_cell(text, float(ranks[method]), reference=printed.get(method))
-        cells.append(replace(cell, runs=grid.behind(method, datasets)))
+        cells.append(replace(cell, runs=accuracies_behind(runs, method, datasets)))
     return cells
 
 
 def printed_ranks(methods: Sequence[str], datasets: Sequence[str]) -> dict[str, str]:
     """The paper's average ranks over these datasets, from its printed cells; nothing if one is lacking."""
-    if not datasets or any((method, dataset) not in CELLS for method in methods for dataset in datasets):
+    if not set(methods) <= set(PRINTED_MEANS.columns) or not set(datasets) <= set(PRINTED_MEANS.index):
         return {}
-    means = pd.DataFrame(
-        {method: [float(CELLS[method, dataset].split("±")[0]) for dataset in datasets] for method in methods}
-    )
+    return _as_printed(PRINTED_MEANS.loc[list(datasets), list(methods)])
+
+
+def _as_printed(means: pd.DataFrame) -> dict[str, str]:
     return {str(method): f"{rank:.2f}" for method, rank in average_ranks(means).items()}

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
-from typing import Any
-
-import numpy as np
 
 from ltga.analysis.kept import Kept, folder_of, result_inside
 from ltga.analysis.results import ANALYSES, Frames, Material
 from ltga.data import CATALOGUE, Dataset, load_dataset
 from ltga.data.store import is_here
 from ltga.errors import DataError, InputError, LTGAError, RecordError
-from ltga.nn.methods import METHODS
-from ltga.report.study.tables import Behind, Imports
+from ltga.report.study.tables import Imports
 from ltga.suite import EXPERIMENTS, Experiment, RunSpec, Store, find_records
 from ltga.suite.archive import stored_records
-from ltga.suite.tuned import TUNED_ROWS
 from ltga.train.fit import load_run
 from ltga.train.record import Record, imported_from
 from ltga.train.storage import read_arrays
 
 PAIRED = "-paired"
-Value = Callable[[Record], float | None]
 
 
 class Study:
@@ -91,16 +84,8 @@ class Study:
     def runs(self, experiment: Experiment) -> dict[RunSpec, Record]:
         """The finished runs of an experiment."""
         if experiment.name not in self._runs:
-            tested = (record for record in self.records if accuracy(record) is not None)  # a study compares test nodes
-            self._runs[experiment.name] = find_records(experiment.runs, tested)
+            self._runs[experiment.name] = find_records(experiment.runs, filter(_tested, self.records))
         return self._runs[experiment.name]
-
-    def arrays(self, record: Record) -> dict[str, np.ndarray] | None:
-        """The arrays beside a record; ``None`` if only the record was kept."""
-        try:
-            return read_arrays(self._path(record))
-        except (RecordError, InputError):
-            return None
 
     def dataset(self, record: Record) -> Dataset | None:
         """The very graph of a run, if it is on this machine."""
@@ -161,48 +146,15 @@ class Study:
             return None
 
 
+def _tested(record: Record) -> bool:
+    return record["metrics"].get("test", {}).get("accuracy") is not None  # a study compares test nodes
+
+
 def _reason(error: LTGAError) -> str:
     """Why something could not be computed, without the paths of this machine."""
     if isinstance(error, RecordError):
         return "arrays or model are missing or damaged"
     return "the graph is not on this machine" if isinstance(error, DataError) else str(error)
-
-
-def behind(runs: dict[RunSpec, Record], specs: Iterable[RunSpec], value: Value) -> list[Behind]:
-    """What the finished ones of these runs contribute; a run without the value is left out."""
-    found = []
-    for spec in specs:
-        if spec in runs and (number := value(runs[spec])) is not None:
-            found.append(Behind(runs[spec]["id"], spec.seed, number))
-    return found
-
-
-def metric(name: str, part: str = "test") -> Value:
-    """A reader of one metric."""
-    return lambda record: record["metrics"].get(part, {}).get(name)
-
-
-accuracy = metric("accuracy")
-
-
-def learned_q(record: Record) -> float | None:
-    """Mean q over layers and heads (and edges) of the model that was kept; ``None`` for a method without q."""
-    layers = [layer["mean"][record["best_epoch"] - 1] for layer in record["trajectory"]["q"] if layer.get("mean")]
-    means = [fmean(known) for heads in layers if (known := [head for head in heads if head is not None])]
-    return fmean(means) if means else None
-
-
-def attention(name: str, layer: int | None = None) -> Value:
-    """A reader of one attention statistic, mean over heads and, unless one is named, over layers."""
-
-    def read(record: Record) -> float | None:
-        layers: Sequence[dict[str, Any]] = record.get("attention") or ()
-        if layer is not None:
-            layers = layers[layer : layer + 1]
-        heads = [value for found in layers for value in found[name] if value is not None]
-        return fmean(heads) if heads else None
-
-    return read
 
 
 def original(experiment: Experiment) -> Experiment | None:
@@ -214,16 +166,3 @@ def original(experiment: Experiment) -> Experiment | None:
 def reference_of(experiment: Experiment) -> str:
     """What stands beside the numbers of an experiment."""
     return "paper" if original(experiment) is None else "paper's init"
-
-
-def label(method: str) -> str:
-    """What tables and figures call a method; a method nobody knows keeps its name."""
-    if method in METHODS:
-        return METHODS[method].label
-    return next((row.label for row in TUNED_ROWS if row.name == method), method)
-
-
-def homophily(dataset: str) -> float | None:
-    """The share of edges within a class, as far as the catalogue knows."""
-    facts = CATALOGUE.get(dataset)
-    return None if facts is None else facts.homophily

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ltga.report.study import calibration, concentration, depth, draw, gate, measures, pruning, settings, statistics
-from ltga.report.study.accuracy import accuracy_table
-from ltga.report.study.analysed import lacking
-from ltga.report.study.draw import Drawing
+from ltga.report.study import edge_pivots, pivots, statistics
+from ltga.report.study.accuracy import accuracy_table, headline_table
+from ltga.report.study.analysis_table import lacking
+from ltga.report.study.figures import (
+    calibration,
+    concentration,
+    curves,
+    edge_gate,
+    pruning,
+    q_overview,
+    ranks,
+    trajectories,
+)  # fmt: skip
+from ltga.report.study.figures.style import Drawing, style
 from ltga.report.study.runs import PAIRED, Study
 from ltga.report.study.tables import NONE_IMPORTED, Imports, Table
 from ltga.suite import Experiment
@@ -48,50 +58,46 @@ class Section:
         return len(self.experiment.runs)
 
 
-def _headline(study: Study, experiment: Experiment) -> Table:
-    return accuracy_table(study, experiment, ranks=True)
-
-
-_SWEEP = Parts([settings.sweep_table])
+_SWEEP = Parts([pivots.SWEEP])
 _ACCURACY = Parts([accuracy_table])
 _PRUNING = Parts(
-    [pruning.counterfactual_table, pruning.edges_table, pruning.planted_table], pruning.draw_pruning, pruning.NAME
+    [edge_pivots.COUNTERFACTUALS, edge_pivots.PRUNED_EDGES, edge_pivots.PLANTED_EDGES],
+    pruning.draw_pruning,
+    "pruning",
 )
 
 PARTS: Mapping[str, Parts] = {
-    "headline": Parts([_headline, statistics.primary_table]),
-    "headline-paired": Parts([_headline]),
-    "critical-difference": Parts([statistics.ranks_table], draw.draw_ranks),
+    "headline": Parts([headline_table, statistics.primary_table]),
+    "headline-paired": Parts([headline_table]),
+    "critical-difference": Parts([statistics.ranks_table], ranks.draw_ranks),
     "pairwise-seeds": Parts([statistics.seeds_table]),
     "pairwise": Parts([statistics.datasets_table]),
     "composition": _ACCURACY,
     "frozen-q": _ACCURACY,
-    "frozen-q-curves": Parts(figures=draw.draw_frozen),
+    "frozen-q-curves": Parts(figures=curves.draw_frozen),
     "entmax": _ACCURACY,
     "edge-controls": _ACCURACY,
     "heterophily": _ACCURACY,
     "granularity": _ACCURACY,
-    "granularity-q": Parts([measures.granularity_q_table]),
-    "q-analysis": Parts([measures.q_analysis_table]),
-    "q-overview": Parts(figures=draw.draw_overview),
-    "q-trajectories": Parts(figures=draw.draw_trajectories),
-    "gradient": Parts(figures=draw.draw_gradients),
+    "granularity-q": Parts([pivots.GRANULARITY_Q]),
+    "q-analysis": Parts([pivots.Q_ANALYSIS]),
+    "q-overview": Parts(figures=q_overview.draw_overview),
+    "q-trajectories": Parts(figures=trajectories.draw_trajectories),
+    "gradient": Parts(figures=trajectories.draw_gradients),
     "pruning": _PRUNING,
-    "gate": Parts([gate.probe_table, gate.covariate_table], gate.draw_gate, gate.NAME),
-    "edge-q": Parts(figures=gate.draw_edge_q, analysis=gate.DISTRIBUTION),
-    "attention-concentration": Parts(
-        [concentration.concentration_table], concentration.draw_lorenz, concentration.NAME
-    ),
-    "calibration": Parts([calibration.calibration_table], calibration.draw_calibration, calibration.NAME),
+    "gate": Parts([edge_pivots.GATE, edge_pivots.COVARIATES], edge_gate.draw_gate, "gate"),
+    "edge-q": Parts(figures=edge_gate.draw_edge_q, analysis="edge-q"),
+    "attention-concentration": Parts([pivots.CONCENTRATION], concentration.draw_lorenz, "concentration"),
+    "calibration": Parts([pivots.calibration_table], calibration.draw_calibration, "calibration"),
     "sweep-lambda": _SWEEP,
     "sweep-warmup": _SWEEP,
     "sweep-kappa": _SWEEP,
     "sweep-delta": _SWEEP,
-    "sweep-granularity": Parts([settings.granularity_table]),
-    "sweeps": Parts(figures=draw.draw_sweeps),
+    "sweep-granularity": Parts([pivots.GRANULARITY]),
+    "sweeps": Parts(figures=curves.draw_sweeps),
     "sweep-cross": _SWEEP,
-    "depth": Parts([depth.depth_table], depth.draw_depth, depth.NAME),
-    "synthetic": Parts([settings.synthetic_table], draw.draw_synthetic),
+    "depth": Parts([pivots.DEPTH], curves.draw_depth, "smoothing"),
+    "synthetic": Parts([pivots.SYNTHETIC], curves.draw_synthetic),
 }
 """Experiment -> what shows it; a paired twin is shown as its original, any other experiment by its accuracies."""
 
@@ -102,7 +108,8 @@ def make_section(study: Study, experiment: Experiment) -> Section:
     parts = PARTS.get(experiment.name) or PARTS.get(experiment.name.removesuffix(PAIRED)) or _ACCURACY
     imports = study.imports(experiment)
     tables = tuple(_with_imports(make(study, experiment), imports) for make in parts.tables)
-    drawings = tuple(parts.figures(study, experiment)) if parts.figures else ()
+    with style():
+        drawings = tuple(parts.figures(study, experiment)) if parts.figures else ()
     remarks = [said] if parts.analysis and (said := lacking(study, experiment, parts.analysis)) else []
     if not done:
         remarks.append("None of its runs is in the store.")

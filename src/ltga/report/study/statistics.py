@@ -9,32 +9,30 @@ from typing import Any
 
 import pandas as pd
 
-from ltga.report.study.accuracy import Grid, printed_ranks, read_grid, tuned_rows
+from ltga import stats
+from ltga.report.study.accuracy import accuracies_behind, printed_ranks
+from ltga.report.study.names import label
+from ltga.report.study.pivot import DATASET, METHOD
 from ltga.report.study.render import signed
-from ltga.report.study.runs import PAIRED, Study, label
-from ltga.report.study.tables import Behind, Cell, Column, Table, number_cell, text_cell, with_reference
-from ltga.stats import (
-    PRIMARY,
-    Family,
-    PairedTest,
-    average_ranks,
-    compare,
-    critical_difference,
-    friedman,
-    holm,
-    mean_probability_of_improvement,
-    paired_test,
-    scores_from_records,
-    smallest_possible_holm,
-    wins_losses_ties,
+from ltga.report.study.run_table import (
+    complete_datasets,
+    finished,
+    mean_accuracies,
+    run_table,
+    tuned_rows,
+    tuned_runs,
 )  # fmt: skip
+from ltga.report.study.runs import PAIRED, Study
+from ltga.report.study.tables import Behind, Cell, Column, Table, number_cell, text_cell, with_reference
+from ltga.stats import PRIMARY
 from ltga.stats.paper import PRINTED_MEANS
 from ltga.stats.paper.printed import FRIEDMAN_CHI2, FRIEDMAN_P, PAIRWISE, SEEDS
-from ltga.suite import EXPERIMENTS, Experiment, RunSpec
+from ltga.suite import EXPERIMENTS, Experiment
 from ltga.suite.spec import STAND_INS
-from ltga.train.record import Record
 
 ALPHA = 0.05
+FIRST = "ltga-edge"  # what the paper compares with the others
+_PAIR = (DATASET.head, Column("comparison", numeric=False))
 _TESTED = (
     Column("seeds"), Column("Δ (points)"), Column("95 % interval", numeric=False), Column("Cohen's d"),
     Column("wins/losses/ties", numeric=False), Column("test", numeric=False), Column("p"), Column("p (Holm)"),
@@ -54,34 +52,35 @@ _TERMS = (
 def primary_table(study: Study, experiment: Experiment) -> Table:
     """The declared family, under paired initialisation and under the paper's."""
     inits = {"paired": EXPERIMENTS.get(experiment.name + PAIRED), "paper": experiment}
-    compared: dict[str, tuple[pd.DataFrame, dict[RunSpec, Record]]] = {}
+    compared: dict[str, tuple[pd.DataFrame, pd.DataFrame]] = {}
     warnings = []
     for init, source in inits.items():
-        runs = {} if source is None else _within(study.runs(source), PRIMARY)
-        if runs:
-            compared[init] = compare(scores_from_records(runs.values(), init=init), PRIMARY, ALPHA), runs
-        else:
+        runs = None if source is None else _within(finished(run_table(study, source)), PRIMARY)
+        if runs is None or runs.empty:
             warnings.append(f"no run under {init} initialisation yet")
+        else:
+            compared[init] = stats.compare(stats.scores_from_records(runs["record"], init=init), PRIMARY, ALPHA), runs
     rows = []
     for dataset, method in PRIMARY:
         for init, (frame, runs) in compared.items():
             found = frame[(frame["dataset"] == dataset) & (frame["method"] == method)].iloc[0]
-            head = (_name(dataset), text_cell(f"{label(method)} – {label(PRIMARY.control)}"), text_cell(init))
-            rows.append((*head, *_tested(found, _pair(runs, dataset, (method, PRIMARY.control)))))
-    columns = (
-        Column("dataset", numeric=False), Column("comparison", numeric=False), Column("init", numeric=False), *_TESTED
-    )  # fmt: skip
+            cells = _tested(found, _both(runs, dataset, (method, PRIMARY.control)))
+            rows.append((*_pair_cells(dataset, method, PRIMARY.control), text_cell(init), *cells))
     warnings += _warn({init: frame for init, (frame, _) in compared.items()})
     note = (
         f"The family declared in `ltga.stats.PRIMARY`: {len(PRIMARY)} comparisons under paired initialisation; beside "
         f"them the same under the paper's. Test accuracy, paired seeds. {_TERMS}"
     )
+    columns = (*_PAIR, Column("init", numeric=False), *_TESTED)
     return Table(f"{experiment.name}-tests", "Primary comparisons", columns, tuple(rows), note, tuple(warnings))
 
 
-def _within(runs: Mapping[RunSpec, Record], family: Family) -> dict[RunSpec, Record]:
-    methods = {*family.methods, family.control}
-    return {spec: run for spec, run in runs.items() if spec.method in methods and spec.dataset in family.datasets}
+def _within(runs: pd.DataFrame, family: stats.Family) -> pd.DataFrame:
+    return runs[runs["method"].isin((*family.methods, family.control)) & runs["dataset"].isin(family.datasets)]
+
+
+def _pair_cells(dataset: str, first: str, second: str) -> tuple[Cell, Cell]:
+    return DATASET.cell(dataset), text_cell(f"{label(first)} – {label(second)}")
 
 
 def _warn(frames: Mapping[str, pd.DataFrame]) -> list[str]:
@@ -148,30 +147,24 @@ def _number(value: float, digits: int) -> Cell:
     return number_cell(text, float(value))
 
 
-def _pair(runs: Mapping[RunSpec, Record], dataset: str, methods: Sequence[str]) -> list[Behind]:
+def _both(runs: pd.DataFrame, dataset: str, methods: Sequence[str]) -> list[Behind]:
     """Both sides of a comparison, accuracies in percent."""
-    return [
-        Behind(run["id"], spec.seed, 100 * run["metrics"]["test"]["accuracy"])
-        for method in methods
-        for spec, run in runs.items()
-        if spec.dataset == dataset and spec.method == method
-    ]
+    return [run for method in methods for run in accuracies_behind(runs, method, [dataset])]
 
 
 def seeds_table(study: Study, experiment: Experiment) -> Table:
     """LTGA-Edge against the softmax methods within each dataset, beside the paper's differences."""
-    first = "ltga-edge"
-    others = tuple(method for method in experiment.methods if method != first)
-    family = Family("pairwise-seeds", others, first, experiment.datasets)
-    runs = study.runs(experiment)
-    columns = (Column("dataset", numeric=False), Column("comparison", numeric=False), *_TESTED)
+    others = tuple(method for method in experiment.methods if method != FIRST)
+    family = stats.Family("pairwise-seeds", others, FIRST, experiment.datasets)
+    runs = finished(run_table(study, experiment))
     note = (
-        f"Seeds as observations; positive: {label(first)} is better. The paper's Δ and p stand beside ours; its p are "
+        f"Seeds as observations; positive: {label(FIRST)} is better. The paper's Δ and p stand beside ours; its p are "
         f"printed as corrected by Holm and come out as uncorrected. {_TERMS}"
     )
-    if not runs:
-        return Table(experiment.name, experiment.title, columns, (), note, ("no run yet",))
-    frame = compare(scores_from_records(runs.values()), family, ALPHA)
+    table = Table(experiment.name, experiment.title, (*_PAIR, *_TESTED), (), note, ("no run yet",))
+    if runs.empty:
+        return table
+    frame = stats.compare(stats.scores_from_records(runs["record"]), family, ALPHA)
     printed = {
         (row.dataset, other): (delta, p.rstrip("*"))
         for row in SEEDS
@@ -180,45 +173,28 @@ def seeds_table(study: Study, experiment: Experiment) -> Table:
     rows = []
     for dataset, other in family:
         found = frame[(frame["dataset"] == dataset) & (frame["method"] == other)].iloc[0]
-        head = (_name(dataset), text_cell(f"{label(first)} – {label(other)}"))
-        pairs = _pair(runs, dataset, (first, other))
         delta, p = printed.get((dataset, other), (None, None))
-        rows.append((*head, *_tested(found, pairs, flip=True, delta=delta, p=p)))
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note, tuple(_warn({"paper": frame})))
+        cells = _tested(found, _both(runs, dataset, (FIRST, other)), flip=True, delta=delta, p=p)
+        rows.append((*_pair_cells(dataset, FIRST, other), *cells))
+    return replace(table, rows=tuple(rows), warnings=tuple(_warn({"paper": frame})))
 
 
 def datasets_table(study: Study, experiment: Experiment) -> Table:
     """LTGA-Edge against every other method, a dataset as one observation, stand-ins left out."""
-    first = "ltga-edge"
-    grid = read_grid(study, experiment, tuned_rows(experiment))
-    others = [method for method in grid.methods if method != first and not method.endswith("-oracle")]
-    tests, where = {}, {}
-    for other in others:
-        datasets = grid.complete((first, other), stand_ins=False)
-        means = 100 * grid.means((first, other), datasets)
-        tests[other] = paired_test(means[first].to_numpy(dtype=float), means[other].to_numpy(dtype=float), ALPHA)
-        where[other] = datasets
-    adjusted = holm([test.p for test in tests.values()])
-    smallest = smallest_possible_holm([test.smallest_p for test in tests.values()])
+    runs = finished(tuned_runs(study, experiment))
+    methods = (*experiment.methods, *(row.name for row in tuned_rows(experiment)))
+    others = [method for method in methods if method != FIRST and not method.endswith("-oracle")]
+    where = {other: complete_datasets(runs, (FIRST, other), without=STAND_INS) for other in others}
+    tests = {}
+    for other, datasets in where.items():
+        means = 100 * mean_accuracies(runs, (FIRST, other), datasets)
+        tests[other] = stats.paired_test(means[FIRST].to_numpy(dtype=float), means[other].to_numpy(dtype=float), ALPHA)
+    adjusted = stats.holm([test.p for test in tests.values()])
+    smallest = stats.smallest_possible_holm([test.smallest_p for test in tests.values()])
     rows = []
     for (other, test), p_holm, least in zip(tests.items(), adjusted, smallest, strict=True):
-        printed = _printed_comparison(first, other, where[other])
-        percent = grid.behind(first, where[other]) + grid.behind(other, where[other])
-        change = Cell(wanted=1) if not test.n else Cell(signed(test.mean_difference), test.mean_difference, percent)
-        rows.append(
-            (
-                text_cell(label(other)),
-                number_cell(str(test.n), test.n, note=", ".join(where[other])),
-                with_reference(change, printed.get("difference")),
-                with_reference(text_cell(str(test.counts) if test.n else ""), printed.get("counts")),
-                with_reference(_number(test.cohens_d, 2), printed.get("d")),
-                text_cell(test.test if test.n else ""),
-                with_reference(_number(test.p, 3), printed.get("p")),
-                _number(p_holm, 3),
-                _chance(grid, (first, other), where[other]),
-                text_cell(_remark(test, least, len(others))),
-            )
-        )
+        remark = text_cell(_remark(test, least, len(others)))
+        rows.append((*_over_datasets(runs, other, where[other], test, p_holm), remark))
     columns = (
         Column("LTGA-Edge against", numeric=False), Column("datasets"), Column("Δ (points)"),
         Column("wins/losses/ties", numeric=False), Column("Cohen's d"), Column("test", numeric=False), Column("p"),
@@ -233,21 +209,40 @@ def datasets_table(study: Study, experiment: Experiment) -> Table:
     return Table(experiment.name, experiment.title, columns, tuple(rows), note)
 
 
-def _chance(grid: Grid, methods: tuple[str, str], datasets: Sequence[str]) -> Cell:
+def _over_datasets(
+    runs: pd.DataFrame, other: str, datasets: Sequence[str], test: stats.PairedTest, p_holm: float
+) -> list[Cell]:
+    """The cells of one test over datasets."""
+    printed = _printed_comparison(other, datasets)
+    both = tuple(run for method in (FIRST, other) for run in accuracies_behind(runs, method, datasets))
+    change = Cell(signed(test.mean_difference), test.mean_difference, both) if test.n else Cell(wanted=1)
+    return [
+        text_cell(label(other)),
+        number_cell(str(test.n), test.n, note=", ".join(datasets)),
+        with_reference(change, printed.get("difference")),
+        with_reference(text_cell(str(test.counts) if test.n else ""), printed.get("counts")),
+        with_reference(_number(test.cohens_d, 2), printed.get("d")),
+        text_cell(test.test if test.n else ""),
+        with_reference(_number(test.p, 3), printed.get("p")),
+        _number(p_holm, 3),
+        _chance(runs, (FIRST, other), datasets),
+    ]
+
+
+def _chance(runs: pd.DataFrame, methods: tuple[str, str], datasets: Sequence[str]) -> Cell:
     """The probability of improvement, averaged over datasets."""
     if not datasets:
         return Cell("–")
-    by_seed = [
-        tuple([run.value for run in sorted(grid.runs[method, dataset], key=lambda run: run.seed)] for method in methods)
-        for dataset in datasets
-    ]
-    chance = mean_probability_of_improvement([(first, second) for first, second in by_seed])
+    grouped = runs.sort_values("seed").groupby(["dataset", "method"])["accuracy"]
+    by_seed = {place: group.tolist() for place, group in grouped}
+    pairs = [(by_seed[name, methods[0]], by_seed[name, methods[1]]) for name in datasets]
+    chance = stats.mean_probability_of_improvement(pairs)
     if math.isnan(chance.low):  # a dataset with a single seed
         return number_cell(f"{chance.estimate:.2f}", chance.estimate)
     return number_cell("{:.2f} ({:.2f} to {:.2f})".format(*chance), chance.estimate)
 
 
-def _remark(test: PairedTest, least: float, family: int) -> str:
+def _remark(test: stats.PairedTest, least: float, family: int) -> str:
     if not test.n:
         return "no dataset with both"
     if test.test == "none":
@@ -255,13 +250,13 @@ def _remark(test: PairedTest, least: float, family: int) -> str:
     return f"cannot reach {ALPHA:g}: at best {least:.3f} after Holm over {family}" if least > ALPHA else ""
 
 
-def _printed_comparison(first: str, other: str, datasets: Sequence[str]) -> dict[str, str]:
+def _printed_comparison(other: str, datasets: Sequence[str]) -> dict[str, str]:
     """The paper's comparison of two methods over these datasets, from its printed cells."""
     if not datasets or other not in PRINTED_MEANS:
         return {}
     means = PRINTED_MEANS.loc[list(datasets)]
-    a, b = means[first].to_numpy(dtype=float), means[other].to_numpy(dtype=float)
-    found = {"difference": signed(float((a - b).mean())), "counts": str(wins_losses_ties(a, b))}
+    a, b = means[FIRST].to_numpy(dtype=float), means[other].to_numpy(dtype=float)
+    found = {"difference": signed(float((a - b).mean())), "counts": str(stats.wins_losses_ties(a, b))}
     row = next((row for row in PAIRWISE if row.control == other), None)
     if row is not None and len(datasets) == len(PRINTED_MEANS):
         found |= {"d": row.d.replace("-", "−"), "p": row.p}
@@ -270,28 +265,24 @@ def _printed_comparison(first: str, other: str, datasets: Sequence[str]) -> dict
 
 def ranks_table(study: Study, experiment: Experiment) -> Table:
     """Average ranks with Friedman's test, stand-ins counted as datasets of their own."""
-    grid = read_grid(study, experiment)
-    columns = (Column("method", numeric=False), Column("average rank"))
-    datasets = grid.complete(grid.methods, stand_ins=True)
+    runs, methods = run_table(study, experiment), experiment.methods
+    datasets = complete_datasets(runs, methods)
+    table = Table(experiment.name, experiment.title, (METHOD.head, Column("average rank")), ())
     if len(datasets) < 2:
         warning = f"ranks need at least two datasets with every method; there are {len(datasets)}"
-        return Table(experiment.name, experiment.title, columns, (), warnings=(warning,))
-    means = grid.means(grid.methods, datasets)
-    ranks, test = average_ranks(means).sort_values(), friedman(means)
-    printed = printed_ranks(grid.methods, datasets)
+        return replace(table, warnings=(warning,))
+    means = mean_accuracies(runs, methods, datasets)
+    test, printed = stats.friedman(means), printed_ranks(methods, datasets)
     rows = []
-    for name, rank in ranks.items():
+    for name, rank in stats.average_ranks(means).sort_values().items():
         cell = number_cell(f"{rank:.2f}", float(rank), reference=printed.get(str(name)))
-        rows.append((text_cell(label(str(name))), replace(cell, runs=grid.behind(str(name), datasets))))
+        rows.append((METHOD.cell(name), replace(cell, runs=accuracies_behind(runs, str(name), datasets))))
     note = (
         f"Over {len(datasets)} datasets: {', '.join(datasets)}. Friedman χ² = {test.chi2:.2f}, p = {test.p:.3f} (the "
         f"paper, over its eight: {FRIEDMAN_CHI2}, {FRIEDMAN_P}); critical difference "
-        f"{critical_difference(test.methods, test.datasets):.2f}. The paper's ranks are recomputed for these datasets."
+        f"{stats.critical_difference(test.methods, test.datasets):.2f}. The paper's ranks are recomputed for these "
+        "datasets."
     )
     used = [name for name in datasets if name in STAND_INS]
     warnings = (f"{', '.join(used)} is a stand-in and counts as a dataset of its own here",) if used else ()
-    return Table(experiment.name, experiment.title, columns, tuple(rows), note, warnings)
-
-
-def _name(dataset: str) -> Cell:
-    return text_cell(dataset, STAND_INS.get(dataset))
+    return replace(table, rows=tuple(rows), note=note, warnings=warnings)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ltga.report.study.units import Unit
+
 Flag = Literal["stand-in", "missing", "partial", "best", "same"]
 
 
@@ -142,41 +144,9 @@ class Table:
         return {name: original for name, original in heads.items() if original is not None}
 
     @property
-    def run_count(self) -> int:
-        """Different runs behind the table."""
-        return len(self.runs)
-
-    @property
     def runs(self) -> set[str]:
-        """Their ids."""
+        """The ids of the runs behind the table."""
         return {run.id for row in self.rows for cell in row for run in cell.runs}
-
-
-@dataclass(frozen=True)
-class Unit:
-    """How a number is shown.
-
-    >>> Unit(100, 1, spread=True).show([0.5, 0.6]), Unit(1, 3).show([1.5, 1.25]), Unit(1, 1).show([-0.01])
-    ('55.0±7.1', '1.375', '0.0')
-    """
-
-    factor: float = 1.0
-    digits: int = 3
-    spread: bool = False
-
-    def show(self, values: Sequence[float]) -> str:
-        """Mean and, if wanted and possible, sample standard deviation."""
-        scaled = [self.factor * value for value in values]
-        text = f"{round(statistics.fmean(scaled), self.digits) + 0.0:.{self.digits}f}"  # adding 0 turns -0.0 into 0.0
-        if self.spread and len(scaled) > 1:
-            text += f"±{statistics.stdev(scaled):.{self.digits}f}"
-        return text
-
-
-PERCENT = Unit(100, 1, spread=True)
-PLAIN_PERCENT = Unit(100, 1)
-THREE = Unit(1, 3)
-TWO = Unit(1, 2)
 
 
 def text_cell(text: str, stand_in: str | None = None, note: str = "") -> Cell:
@@ -194,7 +164,7 @@ def mean_cell(
 ) -> Cell:
     """The mean over runs (their values in the unit of the record), or a cell that says they are missing.
 
-    >>> mean_cell([Behind("a", 1, 0.5), Behind("b", 2, 0.6)], 10, PERCENT, "54.0±1.0").difference
+    >>> mean_cell([Behind("a", 1, 0.5), Behind("b", 2, 0.6)], 10, Unit(100, 1), "54.0±1.0").difference
     1.0
     """
     if not runs:

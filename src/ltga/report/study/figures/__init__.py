@@ -1,1 +1,1 @@
-"""Figures of the study: functions from plain values to matplotlib figures."""
+"""The figures of the study, each from the runs of an experiment to matplotlib."""

@@ -6,11 +6,25 @@ import math
 
 from matplotlib.figure import Figure
 
-from ltga.report.study.figures.style import look
-from ltga.report.study.runs import label
-from ltga.stats import CriticalDifference
+from ltga.report.study.figures.style import Drawing, look
+from ltga.report.study.names import dataset_title, label
+from ltga.report.study.run_table import complete_datasets, mean_accuracies, run_table
+from ltga.report.study.runs import Study
+from ltga.stats import CriticalDifference, critical_difference_diagram
+from ltga.suite import Experiment
 
 _STEP = 0.42  # height of a line of text
+
+
+def draw_ranks(study: Study, experiment: Experiment) -> list[Drawing]:
+    """Average ranks over the datasets that every method has run."""
+    runs, methods = run_table(study, experiment), experiment.methods
+    datasets = complete_datasets(runs, methods)
+    if len(datasets) < 2:
+        return []
+    diagram = critical_difference_diagram(mean_accuracies(runs, methods, datasets))
+    caption = f"Average ranks over {', '.join(map(dataset_title, datasets))}."
+    return [Drawing(experiment.name, caption, critical_difference_figure(diagram, len(datasets)))]
 
 
 def critical_difference_figure(found: CriticalDifference, datasets: int) -> Figure:

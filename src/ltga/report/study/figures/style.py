@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
 
+from ltga.suite import Experiment
 from ltga.train.storage import write_atomic
 
 # Okabe and Ito's palette without its yellow, which white paper swallows.
@@ -44,6 +42,20 @@ RC: dict[str, Any] = {
     "svg.hashsalt": "ltga",
     "text.parse_math": False,  # names come from data: a dollar sign is a dollar sign
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure with the stem of its files and a caption."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+def drawing_name(experiment: Experiment, dataset: str) -> str:
+    """The stem of the files of an experiment's figure of one dataset, whatever characters its name has."""
+    return f"{experiment.name}-{re.sub(r'[^A-Za-z0-9.-]+', '-', dataset)}"
 
 
 @dataclass(frozen=True)
@@ -101,31 +113,6 @@ def style() -> Iterator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(RC)  # type: ignore[arg-type]
         yield
-
-
-def panels(
-    count: int, width: float = 2.6, height: float = 2.1, most: int = 3, **settings: Any
-) -> tuple[Figure, list[Axes]]:
-    """A figure with ``count`` axes in rows of at most ``most``."""
-    columns = min(count, most)
-    rows = -(-count // columns)
-    figure = Figure(figsize=(max(width * columns, 3.2), height * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False, **settings).ravel()
-    for axes in grid[count:]:
-        axes.set_visible(False)
-    return figure, list(grid[:count])
-
-
-def shannon_line(axes: Axes, vertical: bool = False) -> None:
-    """The dashed line at q = 1, where attention is softmax."""
-    draw = axes.axvline if vertical else axes.axhline
-    draw(1.0, color=GREY, linestyle="--", linewidth=0.9, zorder=0)
-
-
-def plain_log(axis: Axis) -> None:
-    """Plain numbers on a logarithmic axis; matplotlib's own are mathematics, which is switched off here."""
-    axis.set_major_formatter(LogFormatter(labelOnlyBase=False))
-    axis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
 
 
 def svg_text(figure: Figure, name: str) -> str:
