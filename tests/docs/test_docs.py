@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+import ltga.suite.catalogue  # noqa: F401  (its protocols must be made before a fixture shortens them)
 from ltga.train import Protocol
 
 ROOT = Path(__file__).parents[2]

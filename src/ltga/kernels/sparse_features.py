@@ -102,9 +102,9 @@ def project_sparse(values: Tensor, ptr: Tensor, col: Tensor, weight: Tensor, bia
     out = buffers.empty((len(ptr) - 1, weight.size(0)), weight.dtype)
     start = (bias if bias is not None else weight.new_zeros(weight.size(0))).detach().contiguous().numpy()
     matrix = weight.detach().contiguous().numpy()
-    sound = np.isfinite(matrix)
-    if not sound.all():  # a zero times such a weight is not a number, which skipping zeros would hide
-        start = np.where(sound.all(1), start, np.nan).astype(start.dtype)
+    if not np.isfinite(np.dot(matrix.ravel(), matrix.ravel())):
+        # A zero times such a weight is not a number, which skipping zeros would hide.
+        start = np.where(np.isfinite(matrix).all(1), start, np.nan).astype(start.dtype)
     inputs = (ptr.numpy(), col.numpy(), values.detach().numpy(), matrix, start, out.numpy())
     parts = max(1, 2 * torch.get_num_threads() * STRIP // max(out.size(1), STRIP))
     _run_strips(out.size(1), len(out), parts, lambda *job: multiply_rows(*job, TILE, *inputs))
