@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import random
 import shutil
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from fuzz import tally
+from fuzz import mutate, tally
 from ltga.errors import RecordError
 from ltga.suite import Store
 from ltga.suite.archive import read_archive, stored_records, unpack_archive, write_archive
 from oracles.records import make_record
-
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-mutate = _load("mutate")
 
 
 def damaged(packed: bytes, rng: random.Random) -> tuple[bytes, bool]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import shutil
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
-from fuzz import tally
+from fuzz import mutate, tally
 from ltga.data import csbm
 from ltga.errors import LTGAError, RecordError
 from ltga.suite import EXPERIMENTS, Store
@@ -23,17 +21,6 @@ from ltga.train import Protocol, Run, fit, load_run
 from ltga.train.storage import read_arrays, read_record, read_weights
 
 SUFFIXES = (".json", ".npz", ".safetensors")
-
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-mutate = _load("mutate")
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from ltga import LTGAError
 from ltga.kernels import SparseFeatures, assume_constant, compact_form, neighbourhoods
 from ltga.kernels.fingerprint import fingerprint, is_assumed_constant
 from ltga.kernels.memo import TensorMemo
@@ -150,6 +151,11 @@ def test_a_promise_spares_the_hash_but_not_torchs_own_count(monkeypatch):
     monkeypatch.undo()
     edges[0, 0] = 2  # by torch, on the original: noticed all the same
     assert neighbourhoods(promised, 3, 3, False) is not first
+
+
+def test_what_wants_gradients_is_not_constant():
+    with pytest.raises(LTGAError, match="tensor: wants gradients"):
+        assume_constant(torch.zeros(3, requires_grad=True))
 
 
 def test_a_promise_ends_with_its_tensor():

@@ -129,6 +129,29 @@ def _floating(x: Tensor, name: str) -> Tensor:
     return x
 
 
+# From (x, q - 1): the derivative in x and, when asked for, in q.
+_Slopes = Callable[[Tensor, Tensor], tuple[Tensor, Callable[[], Tensor]]]
+
+
+def _gradients(ctx: Any, grad: Tensor, slopes: _Slopes) -> tuple[Tensor | None, Tensor | None]:
+    x, d = ctx.saved_tensors
+    slope, by_index = slopes(x, d)
+    gx = gd = None
+    if ctx.needs_input_grad[0]:
+        gx = reduce_to(grad.to(d.dtype) * slope, x.shape).to(x.dtype)
+    if ctx.needs_input_grad[1]:
+        gd = reduce_to(grad.to(d.dtype) * by_index(), d.shape)
+    return gx, gd
+
+
+def _tangent(ctx: Any, x_tangent: Tensor | None, d_tangent: Tensor | None, slopes: _Slopes) -> Tensor:
+    x, d = ctx.saved_tensors
+    slope, by_index = slopes(x, d)
+    along_x = 0 if x_tangent is None else slope * x_tangent.to(d.dtype)
+    along_d = 0 if d_tangent is None else by_index() * d_tangent
+    return torch.as_tensor(along_x + along_d).expand_as(slope).to(x.dtype)
+
+
 class _ExpQ(torch.autograd.Function):
     """exp_q(x) as a function of x and d = q - 1."""
 
@@ -143,14 +166,7 @@ class _ExpQ(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[override]
-        x, d = ctx.saved_tensors
-        slope, by_index = _exp_q_slopes(x, d)
-        gx = gd = None
-        if ctx.needs_input_grad[0]:
-            gx = reduce_to(grad.to(d.dtype) * slope, x.shape).to(x.dtype)
-        if ctx.needs_input_grad[1]:
-            gd = reduce_to(grad.to(d.dtype) * by_index(), d.shape)
-        return gx, gd
+        return _gradients(ctx, grad, _exp_q_slopes)
 
 
 class _TransformableExpQ(_ExpQ):
@@ -160,11 +176,7 @@ class _TransformableExpQ(_ExpQ):
 
     @staticmethod
     def jvp(ctx: Any, x_tangent: Tensor | None, d_tangent: Tensor | None) -> Tensor:  # type: ignore[override]
-        x, d = ctx.saved_tensors
-        slope, by_index = _exp_q_slopes(x, d)
-        along_x = 0 if x_tangent is None else slope * x_tangent.to(d.dtype)
-        along_d = 0 if d_tangent is None else by_index() * d_tangent
-        return torch.as_tensor(along_x + along_d).expand_as(slope).to(x.dtype)
+        return _tangent(ctx, x_tangent, d_tangent, _exp_q_slopes)
 
 
 def _exp_q_slopes(x: Tensor, d: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
@@ -216,14 +228,7 @@ class _LogQ(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[override]
-        x, d = ctx.saved_tensors
-        slope, by_index = _log_q_slopes(x, d)
-        gx = gd = None
-        if ctx.needs_input_grad[0]:
-            gx = reduce_to(grad.to(d.dtype) * slope, x.shape).to(x.dtype)
-        if ctx.needs_input_grad[1]:
-            gd = reduce_to(grad.to(d.dtype) * by_index(), d.shape)
-        return gx, gd
+        return _gradients(ctx, grad, _log_q_slopes)
 
 
 class _TransformableLogQ(_LogQ):
@@ -233,11 +238,7 @@ class _TransformableLogQ(_LogQ):
 
     @staticmethod
     def jvp(ctx: Any, x_tangent: Tensor | None, d_tangent: Tensor | None) -> Tensor:  # type: ignore[override]
-        x, d = ctx.saved_tensors
-        slope, by_index = _log_q_slopes(x, d)
-        along_x = 0 if x_tangent is None else slope * x_tangent.to(d.dtype)
-        along_d = 0 if d_tangent is None else by_index() * d_tangent
-        return torch.as_tensor(along_x + along_d).expand_as(slope).to(x.dtype)
+        return _tangent(ctx, x_tangent, d_tangent, _log_q_slopes)
 
 
 def _log_q_slopes(x: Tensor, d: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:

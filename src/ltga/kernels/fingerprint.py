@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ltga.errors import InputError
 from ltga.kernels.dispatch import has_compiled_kernels
 from ltga.kernels.dropout import mix_key
 from ltga.kernels.threads import run_blocks
@@ -33,6 +34,8 @@ def assume_constant(tensor: Tensor) -> Tensor:
     >>> is_assumed_constant(edge_index), is_assumed_constant(assume_constant(edge_index))
     (False, True)
     """
+    if tensor.requires_grad:
+        raise InputError("tensor: wants gradients, so it is not constant; give x.detach() if that is what you mean")
     promised = tensor.detach()
     key = id(promised)
     _constant[key] = weakref.ref(promised, lambda _: _constant.pop(key, None))

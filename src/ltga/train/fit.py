@@ -212,7 +212,9 @@ def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> Net
 def make_task(dataset: Dataset, split: int, model: Network, protocol: Protocol) -> Task:
     """The graph and a split as the loop wants them."""
     data = dataset.data
-    dense = assume_constant(data.x.contiguous())  # dropout draws in the order of memory, which must not decide a run
+    dense = assume_constant(
+        data.x.detach().contiguous()
+    )  # dropout draws in the order of memory, which must not decide a run
     edge_attr = data.get("edge_attr")
     if edge_attr is not None:
         edge_attr = edge_attr.to(data.x.dtype).reshape(data.edge_index.size(1), -1)
