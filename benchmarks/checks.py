@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ltga.bench.works import WORKS, layers, step
 from ltga.kernels import compact_form
-from ltga.kernels.fingerprint import fingerprint
+from ltga.kernels.runtime.fingerprint import fingerprint
 
 ROUNDS = 7
 

@@ -17,9 +17,9 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 SOURCE = Path(__file__).parents[1] / "src" / "ltga"
-ORDER = ("functional", "nn", "data", "train", "suite", "stats", "analysis", "report", "kernels")  # others follow
+ORDER = ("functional", "nn", "data", "train", "explanation", "kernels", "study")
 _FETCHED = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="((?:https?:)?//[^"]+)')
-HIDDEN = ("bench", "cli")  # commands, not a library
+HIDDEN = ("bench", "cli", "study.command")  # commands, not a library
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -61,8 +61,10 @@ def mathml(source: str, display: str) -> str:
 
 
 def packages() -> list[str]:
-    found = {path.parent.name for path in SOURCE.glob("*/__init__.py")} - set(HIDDEN)
-    return sorted(found, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+    """Names below ltga: every package, and the shelves of the study, which is too large for one page."""
+    found = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    found |= {f"study.{path.parent.name}" for path in (SOURCE / "study").glob("*/__init__.py")}
+    return sorted(found - set(HIDDEN), key=lambda name: (ORDER.index(name.split(".")[0]), name))
 
 
 def api_index() -> str:
@@ -80,10 +82,11 @@ def api_index() -> str:
 
 def api_page(name: str) -> str:
     """A package: its public names, or its modules where it has none of its own."""
-    folder = SOURCE / name
+    folder = SOURCE.joinpath(*name.split("."))
     names = _public_names(folder / "__init__.py")
     modules = sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
     nested = sorted(path.parent.name for path in folder.glob("*/__init__.py") if _public_names(path))
+    nested = [part for part in nested if f"{name}.{part}" not in packages()]
     # A function called as its module is hidden by it in static analysis; a path of its own brings it back.
     shown = [f"{module}.{module}" for module in modules if module in names] if names else modules
     whole = f"::: ltga.{name}\n    options:\n      show_root_heading: false\n" if names else ""

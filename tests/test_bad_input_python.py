@@ -309,7 +309,7 @@ FILES: list[tuple[str, Callable[[Path], Any], Callable[[Any], Any], str]] = [
     ("a graph for a classifier", lambda d: save_data(graph(), d / "g.safetensors"), LTGAClassifier.load,
      r"not a classifier written by LTGAClassifier\.save"),
     ("a classifier under a file", lambda d: file(d / "f") / "c.safetensors", lambda path: classify().save(path),
-     r"c\.safetensors cannot be written"),
+     r"c\.safetensors: cannot be written"),
     ("a classifier to a wrong name", lambda d: d / "c.pkl", lambda path: classify().save(path),
      r"ends in \.safetensors"),
 ]  # fmt: skip

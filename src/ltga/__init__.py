@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ltga.errors import LTGAError
 
 if TYPE_CHECKING:
-    from ltga.analysis.explain import explain
     from ltga.data import Dataset, Nodes, load_dataset
+    from ltga.explanation.explain import explain
     from ltga.nn import LTGA, LTGAConv, build_model
     from ltga.train import LTGAClassifier, Protocol, Run, fit, load_run
 
@@ -41,7 +41,7 @@ _HOME = {
     "LTGAConv": "ltga.nn",
     "build_model": "ltga.nn",
     "LTGAClassifier": "ltga.train",
-    "explain": "ltga.analysis.explain",
+    "explain": "ltga.explanation.explain",
     "Protocol": "ltga.train",
     "Run": "ltga.train",
     "fit": "ltga.train",

@@ -10,7 +10,7 @@ import pytest
 
 from ltga.data import CATALOGUE, load_dataset
 from ltga.data.catalogue import COMMITS, IMPOSTORS, known_by_sha256
-from ltga.data.store import sha256_of
+from ltga.data.obtain import sha256_of
 
 CONTRACT = [
     "cora",

@@ -14,7 +14,7 @@ import ltga.data
 from ltga.data import data_folders, load_dataset
 from ltga.data.catalogue import CATALOGUE
 from ltga.data.npz import read_npz
-from ltga.data.store import check_file
+from ltga.data.obtain import check_file
 from ltga.errors import DataError, InputError
 
 

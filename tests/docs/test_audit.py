@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ltga.stats.paper.printed import SEEDS
-from ltga.suite.paper_cells import PAPER_CELLS
+from ltga.study.paper.cells import PAPER_CELLS
+from ltga.study.paper.printed import SEEDS
 
 ARCHIVE = Path(__file__).parents[2] / "results" / "records.jsonl.gz"
 WEBKB, PLANETOID = ("texas", "wisconsin", "cornell"), ("cora", "citeseer")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-import ltga.suite.catalogue  # noqa: F401  (its protocols must be made before a fixture shortens them)
+import ltga.study.experiments  # noqa: F401  (its protocols must be made before a fixture shortens them)
 from ltga.train import Protocol
 
 ROOT = Path(__file__).parents[2]
@@ -102,10 +102,24 @@ def test_the_pictures_draw(tmp_path: Path) -> None:
         assert path.read_text().count("<path") > 10
 
 
-def test_links_of_the_readme_lead_somewhere() -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / "README.md").read_text())
-    assert len(targets) > 5
-    assert [target for target in targets if not (ROOT / target).exists()] == []
+def test_the_results_are_what_their_page_shows() -> None:
+    """Tables in other formats, and figures in another, are left to `ltga suite report`."""
+    study = load("study")
+    there = {path.relative_to(study.RESULTS) for path in study.RESULTS.rglob("*") if path.is_file()}
+    assert there == study.shown((study.RESULTS / "README.md").read_text()), "run: python docs/study.py STORE"
+
+
+def test_of_a_report_its_page_and_the_figures_on_it_are_kept(tmp_path: Path) -> None:
+    report, kept = tmp_path / "report", tmp_path / "kept"
+    for name in ("figures/a.svg", "figures/a.png", "tables/a.csv", "index.html"):
+        (report / name).parent.mkdir(parents=True, exist_ok=True)
+        (report / name).write_text(name)
+    (report / "README.md").write_text("![A.](figures/a.svg) and [elsewhere](https://example.org)\n")
+    kept.mkdir()
+    (kept / "old.svg").touch()
+    load("study").keep(report, kept)
+    assert {str(path.relative_to(kept)) for path in kept.rglob("*") if path.is_file()} == {"README.md", "figures/a.svg"}
+    assert (kept / "figures" / "a.svg").read_text() == "figures/a.svg"
 
 
 def test_the_readme_keeps_its_two_commands() -> None:
@@ -161,7 +175,9 @@ def test_every_package_gets_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mkdocs")
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     hooks = load("hooks")
-    assert {"functional", "nn", "data", "train", "stats", "suite"} <= set(hooks.packages())
+    assert {"functional", "nn", "data", "train", "study", "study.stats", "study.analyses"} <= set(hooks.packages())
+    assert not {"cli", "study.command"} & set(hooks.packages())
+    assert "::: ltga.study.analyses.pruning\n" in hooks.api_page("study.analyses")
     assert "::: ltga.nn\n" in hooks.api_page("nn")
     assert "::: ltga.train.fit.fit\n" in hooks.api_page("train")
     assert hooks.display_math("x^2").count("<math") == 1

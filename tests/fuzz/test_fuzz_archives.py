@@ -13,8 +13,8 @@ import pytest
 
 from fuzz import mutate, tally
 from ltga.errors import RecordError
-from ltga.suite import Store
-from ltga.suite.archive import read_archive, stored_records, unpack_archive, write_archive
+from ltga.study import Store
+from ltga.study.archive import read_archive, stored_records, unpack_archive, write_archive
 from oracles.records import make_record
 
 

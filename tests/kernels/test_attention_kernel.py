@@ -13,7 +13,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ltga import LTGAError
-from ltga.kernels import NORMALIZERS, SCORINGS, aggregate, attend, buffers, neighbourhoods
+from ltga.kernels import NORMALIZERS, SCORINGS, aggregate, attend, neighbourhoods
+from ltga.kernels.runtime import buffers
 from ltga.nn import LTGAConv
 
 
@@ -169,7 +170,9 @@ def test_after_fork(threads):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("lock", ["buffers", "neighbourhoods", "projection", "threads"])  # the middle two in a memo
+@pytest.mark.parametrize(
+    "lock", ["runtime.buffers", "runtime.neighbourhoods", "operators.projection", "runtime.threads"]
+)  # the middle two in a memo
 def test_after_a_fork_while_another_thread_holds_a_lock(lock):
     """A lock that was taken when the process forked is never released in the child."""
     import importlib
@@ -360,10 +363,10 @@ def test_nothing_is_compiled_or_loaded_until_used():
     from ltga.nn import LTGAConv
     conv = LTGAConv(4, 2, heads=2, index="edge", backend="torch")
     conv(torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])).sum().backward()
-    loaded = [name for name in {COMPILED_MODULES} if "ltga.kernels." + name in sys.modules]
+    loaded = [name for name in {COMPILED_MODULES} if "ltga.kernels.numba." + name in sys.modules]
     assert not loaded, loaded
     LTGAConv(4, 2, backend="numba")(torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]]))
-    assert "ltga.kernels.sweeps" in sys.modules
+    assert "ltga.kernels.numba.sweeps" in sys.modules
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=240, check=False

@@ -9,9 +9,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.errors import LTGAError
-from ltga.kernels import Part, SparseFeatures, bernoulli, counter_dropout, torch_dropout
-from ltga.kernels.bernoulli import FEWEST, _draws_as_torch_does, draw
-from ltga.kernels.mersenne import next_block, temper
+from ltga.kernels import Part, SparseFeatures, counter_dropout, torch_dropout
+from ltga.kernels.numba.mersenne import next_block, temper
+from ltga.kernels.operators import bernoulli
+from ltga.kernels.operators.bernoulli import FEWEST, _draws_as_torch_does, draw
 from ltga.nn import LTGA
 
 needs_torchs_own_generator = pytest.mark.skipif(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from ltga.kernels import buffers
+from ltga.kernels.runtime import buffers
 
 LARGE = (1024, 300)  # floats: above the threshold
 BYTES = 1024 * 300 * 4
@@ -136,7 +136,7 @@ def test_what_counts_as_idle_is_found_by_trial(monkeypatch):
     """CPython 3.14 counts one reference less; a fixed number would hand out arrays that are in use."""
     import sys
 
-    from ltga.kernels import buffers
+    from ltga.kernels.runtime import buffers
 
     assert buffers._calibrated() == buffers._IDLE > 0
     counted = sys.getrefcount

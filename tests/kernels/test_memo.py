@@ -9,8 +9,8 @@ import torch
 
 from ltga import LTGAError
 from ltga.kernels import SparseFeatures, assume_constant, compact_form, neighbourhoods
-from ltga.kernels.fingerprint import fingerprint, is_assumed_constant
-from ltga.kernels.memo import TensorMemo
+from ltga.kernels.runtime.fingerprint import fingerprint, is_assumed_constant
+from ltga.kernels.runtime.memo import TensorMemo
 from ltga.nn import LTGA, LTGAConv
 
 
@@ -146,7 +146,7 @@ def test_a_promise_spares_the_hash_but_not_torchs_own_count(monkeypatch):
     promised = assume_constant(edges)
     assert promised.data_ptr() == edges.data_ptr() and torch.equal(promised, edges)
     first = neighbourhoods(promised, 3, 3, False)
-    monkeypatch.setattr("ltga.kernels.memo.fingerprint", lambda tensor: pytest.fail("not believed"))
+    monkeypatch.setattr("ltga.kernels.runtime.memo.fingerprint", lambda tensor: pytest.fail("not believed"))
     assert neighbourhoods(promised, 3, 3, False) is first
     monkeypatch.undo()
     edges[0, 0] = 2  # by torch, on the original: noticed all the same
@@ -159,7 +159,7 @@ def test_what_wants_gradients_is_not_constant():
 
 
 def test_a_promise_ends_with_its_tensor():
-    from ltga.kernels.fingerprint import _constant
+    from ltga.kernels.runtime.fingerprint import _constant
 
     gc.collect()
     before = len(_constant)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ltga import LTGAError
 from ltga.kernels import Neighbourhoods, neighbourhoods
-from ltga.kernels import neighbourhoods as module_function
-from ltga.kernels.neighbourhoods import _known, with_self_loops
+from ltga.kernels.runtime.neighbourhoods import _known, with_self_loops
+from ltga.kernels.runtime.neighbourhoods import neighbourhoods as module_function
 from ltga.nn import LTGAConv
 
 
@@ -162,7 +162,7 @@ def test_inference_mode():
 
 @pytest.mark.parametrize("form", ["EdgeIndex", "flipped flow"])
 def test_edge_index_objects_and_the_other_flow_are_sorted_once(form, monkeypatch):
-    """design.md: a caller who passes the same tensor twice does not pay for sorting twice."""
+    """A caller who passes the same tensor twice does not pay for sorting twice."""
     from torch_geometric import EdgeIndex
 
     from ltga.kernels import neighbourhoods as function

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from ltga import LTGAError
 from ltga.kernels import DistinctRows, SparseFeatures, compact_form, project, project_both, sparse_form
-from ltga.kernels.projection import SPARSE_BELOW, _known
+from ltga.kernels.operators.projection import SPARSE_BELOW, _known
 from ltga.nn import LTGAConv
 
 

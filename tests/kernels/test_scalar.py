@@ -6,7 +6,7 @@ import pytest
 
 numba = pytest.importorskip("numba")
 
-from ltga.kernels import scalar  # noqa: E402
+from ltga.kernels.numba import scalar  # noqa: E402
 
 EPS = np.finfo(np.float64).eps
 mpmath.mp.dps = 50

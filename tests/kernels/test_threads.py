@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from ltga.kernels import threads
+from ltga.kernels.runtime import threads
 
 
 @pytest.fixture(params=["team", "pool"])

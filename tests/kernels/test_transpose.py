@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ltga.kernels.transpose import transpose
+from ltga.kernels.numba.transpose import transpose
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

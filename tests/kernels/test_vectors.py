@@ -5,7 +5,7 @@ import pytest
 
 numba = pytest.importorskip("numba")
 
-from ltga.kernels import vectors  # noqa: E402
+from ltga.kernels.numba import vectors  # noqa: E402
 
 CHANNELS = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 18, 31, 32, 33, 47, 63, 64, 65, 96, 100, 130]
 TYPES = [np.float32, np.float64]

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from ltga.kernels.dropout import _counter_dropout, mix_key, plain_mask
+from ltga.kernels.operators.dropout import _counter_dropout, plain_mask
+from ltga.kernels.runtime.fingerprint import mix_key
 
 PROGRAM = """
 import torch
 from ltga.nn import LTGA, LTGAConv
+from ltga.nn.masks import Draws
 torch.manual_seed(0)
 x, edges = torch.randn(40, 8), torch.randint(0, 40, (2, 200))
 conv = LTGAConv(8, 4, heads=2, index="edge", dropout=0.3)
-conv.dropout_key = (1, 2)
-out = conv(x, edges)
+out = conv(x, edges, draws=Draws((1, 2)))
 out.sum().backward()
 print(float(out.double().abs().sum()), float(conv.att.grad.double().abs().sum()))
 """
@@ -37,7 +38,7 @@ def run(program: str, **environment: str) -> str:
 def test_damaged_code_is_compiled_again(damage: str, tmp_path: Path) -> None:
     program = """
 import numpy as np
-from ltga.kernels.hashing import hash_words
+from ltga.kernels.numba.hashing import hash_words
 parts = np.zeros(1, np.uint64)
 hash_words(0, 0, 8, np.arange(8, dtype=np.uint64), parts)
 print(parts[0])

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ltga.errors import GraphError, InputError
-from ltga.kernels.fingerprint import assume_constant
+from ltga.kernels.runtime.fingerprint import assume_constant
 from ltga.nn.baselines import FAGCN, GAT, GCN, GPRGNN, H2GCN, LINKX, GATv2
 
 NETWORKS = [GCN, GAT, GATv2, H2GCN, GPRGNN, FAGCN, LINKX]

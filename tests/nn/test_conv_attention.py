@@ -11,7 +11,7 @@ import torch
 from torch_geometric.nn import GATConv
 
 from ltga import LTGAError
-from ltga.nn import EdgeIndex, LTGAConv
+from ltga.nn import GatedIndex, LTGAConv
 from ltga.nn.index import EdgeBias
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -530,7 +530,7 @@ def test_wrong_inputs_raise_ltga_errors(backend):
 
 
 def test_shared_index_module_serves_several_layers():
-    shared = EdgeIndex(channels=CHANNELS, heads=HEADS)
+    shared = GatedIndex(channels=CHANNELS, heads=HEADS)
     first = LTGAConv(FEATURES, CHANNELS, heads=HEADS, index=shared)
     second = LTGAConv(HEADS * CHANNELS, CHANNELS, heads=HEADS, index=shared)
     assert first.index is second.index

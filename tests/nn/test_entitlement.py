@@ -10,7 +10,7 @@ from torch_geometric.nn import GATv2Conv
 from torch_geometric.nn.aggr import SumAggregation
 
 from ltga.nn import LTGAConv
-from ltga.nn.index import EdgeIndex, EntropicIndex
+from ltga.nn.index import EntropicIndex, GatedIndex
 
 BACKENDS = ["auto", "numba", "torch"]
 NODES, FEATURES, EDGE_FEATURES = 12, 6, 3
@@ -281,7 +281,7 @@ def test_the_gate_can_be_touched_too(touch, part, modifier):
         assert torch.allclose(fused, plain, atol=1e-12)
 
 
-class ByEdge(EdgeIndex):
+class ByEdge(GatedIndex):
     """A user's own index on top of ours: values in the order of edge_index."""
 
     def forward(self, source, target, edge_index):

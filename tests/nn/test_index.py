@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ltga import LTGAError
-from ltga.nn import EdgeIndex, FrozenIndex, LearnedIndex, LTGAConv, index_parameters
+from ltga.nn import FrozenIndex, GatedIndex, LearnedIndex, LTGAConv, index_parameters
 from ltga.nn.index import EdgeBias, EdgeMLP, EdgeScale, Temperature, bounded, make_index, make_modifier
 
 EDGE_INDEX = torch.tensor([[0, 1, 4, 2, 3, 0, 0], [1, 2, 0, 0, 2, 2, 0]])
@@ -106,7 +106,7 @@ def test_edge_gate_is_the_mlp_on_both_endpoints():
     source, target = draw(5, 3, 4), draw(3, 3, 4, seed=1)
     wanted = explicit_gate(mlp, source, target, EDGE_INDEX)
     assert torch.allclose(mlp(source, target, EDGE_INDEX), wanted, atol=1e-12)
-    index = EdgeIndex(4, 3, delta=1.7).double()
+    index = GatedIndex(4, 3, delta=1.7).double()
     index.gate = mlp
     assert torch.allclose(index(source, target, EDGE_INDEX), 1 + 1.7 * torch.tanh(wanted), atol=1e-12)
     bias, scale = EdgeBias(4, 3), EdgeScale(4, 3)
@@ -148,7 +148,7 @@ class Recorder(TorchDispatchMode):
         return result
 
 
-@pytest.mark.parametrize("module", [EdgeIndex, EdgeBias, EdgeScale])
+@pytest.mark.parametrize("module", [GatedIndex, EdgeBias, EdgeScale])
 def test_the_gate_never_builds_edges_times_features(module):
     nodes, edges, heads, channels = 40, 3000, 2, 128
     gate = module(channels, heads)
@@ -175,7 +175,7 @@ def test_shannon_penalty():
 
 
 def test_shannon_penalty_of_the_gate():
-    index = shaken(EdgeIndex(4, 3))
+    index = shaken(GatedIndex(4, 3))
     source = torch.randn(5, 3, 4)
     index(source, source, EDGE_INDEX)  # nobody said that a penalty would be asked for
     with pytest.raises(LTGAError, match=r"shannon_penalty: .*keep_q"):
@@ -191,7 +191,7 @@ def test_shannon_penalty_of_the_gate():
 
 def test_shannon_penalty_of_a_shared_gate_covers_every_layer():
     """A gate shared by two layers has q on the edges of both; the mean is over all of them."""
-    shared = shaken(EdgeIndex(4, 2))
+    shared = shaken(GatedIndex(4, 2))
     shared.keep_q = True
     first, second = LTGAConv(6, 4, heads=2, index=shared), LTGAConv(8, 4, heads=2, index=shared)
     x = torch.randn(5, 6)
@@ -202,7 +202,7 @@ def test_shannon_penalty_of_a_shared_gate_covers_every_layer():
 
 
 def test_a_gate_can_be_copied_after_a_forward_pass():
-    index = EdgeIndex(4, 3)
+    index = GatedIndex(4, 3)
     index(torch.randn(5, 3, 4), torch.randn(5, 3, 4), EDGE_INDEX)
     copied = copy.deepcopy(index)
     assert copied.state_dict().keys() == index.state_dict().keys()
@@ -244,9 +244,9 @@ def test_a_shared_index_must_fit_the_heads():
     with pytest.raises(LTGAError, match="index"):
         LTGAConv(6, 4, heads=3, index=LearnedIndex(2))(torch.randn(5, 6), EDGE_INDEX)
     with pytest.raises(LTGAError):
-        LTGAConv(6, 4, heads=3, index=EdgeIndex(4, 2))(torch.randn(5, 6), EDGE_INDEX)
+        LTGAConv(6, 4, heads=3, index=GatedIndex(4, 2))(torch.randn(5, 6), EDGE_INDEX)
     with pytest.raises(LTGAError):
-        LTGAConv(6, 4, heads=3, index=EdgeIndex(5, 3))(torch.randn(5, 6), EDGE_INDEX)
+        LTGAConv(6, 4, heads=3, index=GatedIndex(5, 3))(torch.randn(5, 6), EDGE_INDEX)
 
 
 @pytest.mark.parametrize("wrong", ["node", None, True, [1.0], -1.0, 4.0, float("inf")], ids=str)

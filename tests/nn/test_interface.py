@@ -38,6 +38,8 @@ def test_every_method_answers_everything(method: str, init: str) -> None:
     assert len(model.layer_indices()) == len(model.index_values()) == (2 if indexed else 0)
     assert len(model.edge_gates()) == (2 if method == "ltga-edge" else 0)
     assert model.transductive == (method == "linkx")
+    assert model.attends == indexed == (model.normalizer is not None)
+    assert (model.weights_for_ltga() is not None) == (network in ("gat", "gatv2"))
     if not model.edge_gates():  # those look back at a training pass
         assert isinstance(model.shannon_penalty(), Tensor) and model.shannon_penalty() == 0
 

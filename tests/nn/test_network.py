@@ -16,7 +16,7 @@ from ltga.nn.build import build_model
 from ltga.nn.initialize import initialize
 from ltga.nn.methods import METHODS
 from ltga.nn.network import LTGA
-from ltga.suite.paper_cells import PAPER_CELLS
+from ltga.study.paper.cells import PAPER_CELLS
 
 EDGES = torch.tensor([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 0, 2]])
 

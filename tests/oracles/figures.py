@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from ltga.report.study.figures.style import style
+from ltga.study.report.figures.style import style
 
 
 def texts(figure: Figure) -> list[tuple[str, Any]]:

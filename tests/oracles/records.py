@@ -66,3 +66,8 @@ def write_records(folder: Path, records: Iterable[Record]) -> Path:
     for record in records:
         (folder / f"{record['id']}.json").write_text(json.dumps(record))
     return folder
+
+
+def without_surroundings(record: Record) -> Record:
+    """The part of a record that is the same whenever the run is repeated on one machine."""
+    return {key: value for key, value in record.items() if key not in ("timing", "environment")}

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from ltga.data import Dataset
+from ltga.kernels.operators.bernoulli import draws_like_the_paper
+from ltga.study.reproduce import Cell, reproduction_table
 from ltga.train import Protocol, fit
-from ltga.train.reproduce import Cell, draws_like_the_paper, reproduction_table
 
 pytestmark = pytest.mark.data
 

@@ -15,7 +15,8 @@ from ltga.errors import InputError
 from ltga.nn import LTGA, build_model
 from ltga.train import MiniBatch, Protocol, fit, load_run
 from ltga.train.layerwise import Layerwise
-from ltga.train.record import run_id, without_surroundings
+from ltga.train.record import run_id
+from oracles.records import without_surroundings
 
 ATTENTION = ["ltga-edge", "ltga-head", "gatv2", "gat", "entmax-1.5", "gatv2-edge-bias"]
 

@@ -11,9 +11,9 @@ import torch
 
 from ltga.data import Dataset
 from ltga.errors import RecordError
+from ltga.study.reproduce import reproduction_table, to_csv, to_markdown
 from ltga.train import Protocol, fit, load_run
 from ltga.train.record import run_id
-from ltga.train.reproduce import reproduction_table, to_csv, to_markdown
 
 
 @pytest.mark.parametrize("method", ["ltga-edge", "ltga-global", "gatv2", "linkx", "gcn"])

@@ -15,11 +15,11 @@ import pytest
 from ltga.data import Dataset, csbm
 from ltga.data.atomic import write_atomic
 from ltga.errors import InputError, LTGAError, RecordError
+from ltga.study.reproduce import reproduction_table, to_csv, to_markdown
 from ltga.train import Protocol, Run, fit, load_run
-from ltga.train.planned import run_configuration
-from ltga.train.record import run_id
-from ltga.train.reproduce import reproduction_table, to_csv, to_markdown
-from ltga.train.storage import check_writable, read_arrays, read_record, read_weights
+from ltga.train.planned import plan_run
+from ltga.train.storage import read_arrays, read_record, read_weights
+from ltga.train.store import Store
 
 QUICK = Protocol(epochs=2, hidden_channels=4, heads=2)
 SUFFIXES = (".json", ".npz", ".safetensors")
@@ -128,7 +128,7 @@ def test_a_name_that_is_no_text_does_not_lose_the_run(small: Dataset, tmp_path: 
     run = fit(graph, "gcn", protocol=QUICK)
     again = load_run(run.save(tmp_path))
     assert again.record == run.record and again.record["config"]["dataset"]["name"] == r"caf\udce9"
-    assert again.record["id"] == run_id(run_configuration(graph, "gcn", 1, None, QUICK))
+    assert again.record["id"] == plan_run(graph, "gcn", 1, None, QUICK).id
 
 
 @pytest.mark.parametrize(
@@ -156,10 +156,11 @@ def test_a_store_that_cannot_be_written_is_named_before_anything_is_run(
 ) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RecordError, match="file"):
-        check_writable(tmp_path / "file" / "runs")
-    check_writable(tmp_path / "new" / "runs")
-    monkeypatch.setattr("ltga.train.reproduce.execute_and_store", lambda *_, **__: pytest.fail("trained"))
-    with pytest.raises(RecordError, match="cannot be written"):
+        Store(tmp_path / "file" / "runs").check_writable()
+    Store(tmp_path / "new" / "runs").check_writable()
+    assert not (tmp_path / "new").exists()
+    monkeypatch.setattr("ltga.study.reproduce.execute_and_store", lambda *_, **__: pytest.fail("trained"))
+    with pytest.raises(RecordError, match=r"store: cannot write in .*runs"):
         reproduction_table(["gcn"], [small], (1, 2), store=tmp_path / "file" / "runs")
 
 

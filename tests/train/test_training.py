@@ -19,7 +19,7 @@ from ltga.train.fit import make_task
 from ltga.train.loop import train
 from ltga.train.observe import observe
 from ltga.train.optimizer import DecoupledAdam
-from ltga.train.record import without_surroundings
+from oracles.records import without_surroundings
 
 
 def means(run: Any) -> list[list[list[float]]]:

@@ -104,7 +104,8 @@ def million(nodes: int, edges: int) -> dict[str, Any]:
 
 def zeros(share: float) -> dict[str, Any]:
     """Aggregation alone: softmax weights against weights of which a share is exactly zero."""
-    from ltga.kernels import aggregate, buffers, neighbourhoods
+    from ltga.kernels import aggregate, neighbourhoods
+    from ltga.kernels.runtime import buffers
 
     features, edge_index = random_graph(50_000, 800_000, 512)
     x = buffers.empty((50_000, 8, 64), torch.float32)  # where a layer's projection would have put it
@@ -138,7 +139,7 @@ def scaling(edges: list[int]) -> dict[str, Any]:
 def bandwidth() -> dict[str, Any]:
     """How near the edge kernels come to the memory bandwidth measured in the same process."""
     from ltga.kernels import attend, neighbourhoods
-    from ltga.kernels.attention import attend_backward
+    from ltga.kernels.operators.attention import attend_backward
 
     big = torch.randn(64_000_000)
     target = torch.empty_like(big)

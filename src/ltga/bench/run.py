@@ -162,27 +162,3 @@ def _bandwidth_sentence(found: dict[str, Any]) -> str:
         f"{found['gather_bytes_per_second'] / 1e9:.1f} GB/s; counting only the least traffic possible, "
         f"{' and '.join(parts)}."
     )
-
-
-def plot_scaling(results: dict[str, Any], path: Path) -> None:
-    """Time against number of edges, both axes logarithmic."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    seconds = results["scaling"]["seconds"]
-    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
-    styles = {
-        "pyg-gatv2": ("PyG GATv2Conv", "#D55E00", "s"),
-        "ltga-head": ("LTGAConv, head q", "#0072B2", "o"),
-    }
-    for name, (label, colour, marker) in styles.items():
-        points = [(int(edges), values[name]) for edges, values in seconds.items() if name in values]
-        axes.loglog(*zip(*points), marker=marker, color=colour, label=label)
-    axes.set_xlabel("edges (8 per node, 64 → 8×16)")
-    axes.set_ylabel("seconds, forward + backward")
-    axes.grid(True, which="both", alpha=0.25)
-    axes.legend(frameon=False)
-    figure.savefig(path)
-    pyplot.close(figure)

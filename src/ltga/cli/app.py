@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,6 @@ import typer
 
 from ltga import __version__
 from ltga.cli.options import Data, Json, complete_dataset, complete_methods, complete_setting
-from ltga.cli.suite import suite_app
 from ltga.cli.terminal import messages, results
 
 app = typer.Typer(
@@ -18,9 +18,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(suite_app, name="suite")
-HEADLINE = "gcn,gat,gatv2,ltga-global,ltga-layer,ltga-head,ltga-edge"
-SMALL = "texas,wisconsin,cornell,cora,citeseer,pubmed"
+# The study of the paper is a building of its own: it uses the rest, and this is the only door to it.
+importlib.import_module("ltga.study.command").add_to(app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -38,37 +37,47 @@ def common(
     """Graph attention that learns how sparse to be. Start with: ltga train"""
 
 
+Graph = Annotated[
+    str | None,
+    typer.Argument(
+        help="A dataset's name (see `ltga datasets`), or your own graph: an .npz or .safetensors file, or a folder "
+        "with edges.csv and nodes.csv (or .parquet). Default: digits-noise, the embedded demo.",
+        autocompletion=complete_dataset,
+    ),
+]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        help="Methods, comma-separated (see `ltga methods`). Default: gatv2,ltga-head,ltga-edge.",
+        autocompletion=complete_methods,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting of the protocol, for example epochs=500; repeatable. Wins over --config.",
+        autocompletion=complete_setting,
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="TOML file with dataset, method, seeds and a table \\[protocol]. Loses to the command line."),
+]
+Convention = Annotated[
+    str | None,
+    typer.Option(help="Your own graph: what a row of edges means: 'directed', 'undirected, once', 'both directions'."),
+]
+
+
 @app.command()
 def train(
-    dataset: Annotated[
-        str | None,
-        typer.Argument(
-            help="A dataset's name (see `ltga datasets`), or your own graph: an .npz or .safetensors file, or a folder "
-            "with edges.csv and nodes.csv (or .parquet). Default: digits-noise, the embedded demo.",
-            autocompletion=complete_dataset,
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="Methods, comma-separated (see `ltga methods`). Default: gatv2,ltga-head,ltga-edge.",
-            autocompletion=complete_methods,
-        ),
-    ] = None,
+    dataset: Graph = None,
+    method: Methods = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds, from 1 on. Default: 3.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting of the protocol, for example epochs=500; repeatable. Wins over --config.",
-            autocompletion=complete_setting,
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="TOML file with dataset, method, seeds and a table \\[protocol]. Loses to the command line."),
-    ] = None,
+    settings: Settings = None,
+    config: Config = None,
     out: Annotated[
         Path, typer.Option(help="Folder where runs are stored; those already there are not run again.")
     ] = Path("runs"),
@@ -76,12 +85,7 @@ def train(
     page: Annotated[
         Path | None, typer.Option(help="Where to write the page to look at. Default: inside --out.")
     ] = None,
-    convention: Annotated[
-        str | None,
-        typer.Option(
-            help="Your own graph: what a row of edges means: 'directed', 'undirected, once', 'both directions'."
-        ),
-    ] = None,
+    convention: Convention = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     json_wanted: Json = False,
     data: Data = None,
@@ -102,28 +106,10 @@ def train(
     ltga train my-folder/ --config settings.toml --json > summary.json
     """
     from ltga.cli.plan import make_plan
-    from ltga.cli.train import train_and_compare
+    from ltga.cli.train_command import train_and_compare
 
     plan = make_plan(dataset, None if method is None else method.split(","), seeds, settings or (), config)
     train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted)
-
-
-@app.command()
-def reproduce(
-    methods: Annotated[str, typer.Option(help="Methods, comma-separated, or 'all'.")] = HEADLINE,
-    datasets: Annotated[str, typer.Option(help="Datasets, comma-separated.")] = SMALL,
-    seeds: Annotated[int, typer.Option(min=2, help="Seeds 1..N; the paper has 10.")] = 10,
-    store: Annotated[Path, typer.Option(help="Finished runs are kept here and not run again.")] = Path("runs"),
-    out: Annotated[Path | None, typer.Option(help="Write the table here (.md or .csv) as well.")] = None,
-    data: Data = None,
-) -> None:
-    """Rerun the paper's cells and print them beside the published ones.
-
-    Example: ltga reproduce --datasets texas,cora --methods gatv2,ltga-head
-    """
-    from ltga.cli.reproduce import reproduce_cells
-
-    reproduce_cells(messages(), methods.split(","), datasets.split(","), seeds, store, out, data)
 
 
 @app.command()
@@ -146,7 +132,7 @@ def bench(
     console = results()
     if list_works:
         for entry in WORKS.values():
-            console.print(f"{entry.name}: {entry.what}", highlight=False)
+            console.print(f"{entry.name}: {entry.what}")
         return
     with messages().status("measuring") as status:
         folder = None if data is None else str(data)
@@ -170,7 +156,7 @@ def explain(
 
     Example: ltga explain runs/1c556dcb.json --page out.html
     """
-    from ltga.cli.explain import explain_run
+    from ltga.cli.explain_command import explain_run
 
     explain_run(results(), run, page, parquet, graphml, node, data, graph)
 

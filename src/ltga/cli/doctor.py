@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 State = Literal["ok", "note", "broken"]
@@ -50,9 +51,9 @@ def report(console: Console, root: Path | None, json_wanted: bool) -> bool:
     for _ in range(3):
         table.add_column(overflow="fold")
     for check in checks:
-        table.add_row(f"[{STYLES[check.state]}]{check.state}[/]", check.what, _escaped(check.detail))
-    console.print(table, highlight=False)
-    console.print("Everything works." if sound else "Something is broken: see above.", highlight=False)
+        table.add_row(f"[{STYLES[check.state]}]{check.state}[/]", check.what, escape(check.detail))
+    console.print(table)
+    console.print("Everything works." if sound else "Something is broken: see above.")
     return sound
 
 
@@ -64,8 +65,8 @@ def versions(root: Path | None) -> Iterator[Check]:
 
 
 def kernels(root: Path | None) -> Iterator[Check]:
-    from ltga.cli.kernels import compiled_kernels, kernel_folder
-    from ltga.kernels.dispatch import has_compiled_kernels
+    from ltga.cli.compiled import compiled_kernels, kernel_folder
+    from ltga.kernels.runtime.backends import has_compiled_kernels
 
     if not has_compiled_kernels():
         yield Check(
@@ -82,7 +83,7 @@ def kernels(root: Path | None) -> Iterator[Check]:
 def threads(root: Path | None) -> Iterator[Check]:
     import torch
 
-    from ltga.kernels.threads import _open_team
+    from ltga.kernels.runtime.threads import _open_team
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield Check("threads", "ok", f"{torch.get_num_threads()} used by torch, {cores} cores available")
@@ -95,7 +96,7 @@ def threads(root: Path | None) -> Iterator[Check]:
 
 
 def random_numbers(root: Path | None) -> Iterator[Check]:
-    from ltga.train.reproduce import draws_like_the_paper
+    from ltga.kernels.operators.bernoulli import draws_like_the_paper
 
     if draws_like_the_paper():
         yield Check("random numbers", "ok", "torch's dropout draws as where the paper was run: its cells can come out")
@@ -106,7 +107,7 @@ def random_numbers(root: Path | None) -> Iterator[Check]:
 def data(root: Path | None) -> Iterator[Check]:
     from ltga.cli.lists import place
     from ltga.data import CATALOGUE
-    from ltga.data.store import ENVIRONMENT
+    from ltga.data.obtain import ENVIRONMENT
 
     named = os.environ.get(ENVIRONMENT)
     if named and not Path(named).expanduser().is_dir():
@@ -148,12 +149,6 @@ def largest_difference() -> float:
         results.append([out.detach(), x.grad, *(parameter.grad for parameter in layer.parameters())])
     differences = [float((a - b).abs().max() / a.abs().max().clamp(min=1e-6)) for a, b in zip(*results)]
     return max(value if value == value else float("inf") for value in differences)
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
 
 
 CHECKS: dict[str, Callable[[Path | None], Iterator[Check]]] = {

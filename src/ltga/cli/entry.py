@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from ltga.cli.app import app
-from ltga.cli.terminal import messages
+from ltga.cli.terminal import messages, say
 from ltga.errors import LTGAError
 
 INTERRUPTED = 130
@@ -66,7 +66,7 @@ def _usage(error: Exception) -> int:
 
 def _fail(message: str) -> int:
     line = " ".join(message.split())  # one line, whatever a library put into it
-    messages().print(f"error: {line}", style="red", markup=False, highlight=False, soft_wrap=True)
+    say(messages(), f"error: {line}", style="red")
     return 2
 
 

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
+from ltga.cli.terminal import plain_table
 from ltga.data import CATALOGUE
 from ltga.data.catalogue import Facts
-from ltga.data.store import locate
+from ltga.data.obtain import locate
 from ltga.nn.methods import METHODS
 
 
@@ -32,17 +32,14 @@ def print_datasets(console: Console, root: Path | None, json_wanted: bool) -> No
         rows = [{**_plain(facts), "place": place(facts, root)} for facts in CATALOGUE.values()]
         print(json.dumps(rows, indent=1, allow_nan=False))
         return
-    table = Table(box=None, header_style="bold")
-    table.add_column("dataset", no_wrap=True)
-    for name in ("nodes", "edges", "features", "classes", "homophily"):
-        table.add_column(name, justify="right")
-    for name in ("what", "paper", "files from", "here"):
-        table.add_column(name)
+    numbers = (">nodes", ">edges", ">features", ">classes", ">homophily")
+    shown = plain_table("dataset", *numbers, "what", "paper", "files from", "here")
+    shown.columns[0].no_wrap = True
     for name, facts in CATALOGUE.items():
-        numbers = (facts.nodes, facts.edges, facts.features, facts.classes, facts.homophily)
-        cells = ("" if number is None else f"{number:,}" for number in numbers)
-        table.add_row(name, *cells, facts.about, facts.paper, facts.source, place(facts, root))
-    console.print(table)
+        counts = (facts.nodes, facts.edges, facts.features, facts.classes, facts.homophily)
+        cells = ("" if count is None else f"{count:,}" for count in counts)
+        shown.add_row(name, *cells, facts.about, facts.paper, facts.source, place(facts, root))
+    console.print(shown)
 
 
 def print_methods(console: Console, json_wanted: bool) -> None:
@@ -52,13 +49,11 @@ def print_methods(console: Console, json_wanted: bool) -> None:
         rows = [{key: getattr(method, key) for key in keys} for method in METHODS.values()]
         print(json.dumps(rows, indent=1))
         return
-    table = Table(box=None, header_style="bold")
-    table.add_column("method", no_wrap=True)
-    for name in ("family", "what", "paper"):
-        table.add_column(name)
+    shown = plain_table("method", "family", "what", "paper")
+    shown.columns[0].no_wrap = True
     for method in METHODS.values():
-        table.add_row(method.name, method.family, method.about, method.source)
-    console.print(table)
+        shown.add_row(method.name, method.family, method.about, method.source)
+    console.print(shown)
 
 
 def _plain(facts: Facts) -> dict[str, object]:

@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ltga.cli.plan import Plan
+from ltga.cli.terminal import plain_table
 from ltga.data import Dataset
-from ltga.nn import LTGA
 from ltga.nn.methods import Method
 from ltga.train import Run
 from ltga.train.record import kept_index, plain
@@ -71,15 +71,14 @@ class Group:
 
 def finished(run: Run, path: Path, graph: Dataset, reused: bool) -> Finished:
     """The part of ``run`` that the comparison keeps."""
-    q_softmax = isinstance(run.model, LTGA) and run.model.convs[0].normalizer == "q_softmax"
-    layers = kept_index(run.record) if q_softmax else []
+    layers = kept_index(run.record) if run.model.normalizer == "q_softmax" else []
     q = [value for layer in layers for value in layer["mean"] if value is not None]
     return Finished(run.typed, path, q, _ignored(run, graph), reused)
 
 
 def _ignored(run: Run, graph: Dataset) -> Ignored | None:
     planted = graph.data.get("planted_edge")
-    if planted is None or not isinstance(run.model, LTGA):
+    if planted is None or not run.model.attends:
         return None
     layers = run.model.attend(graph.data.x, graph.data.edge_index)
     zero = torch.stack([(layer.weights[: len(planted)] == 0).any(1) for layer in layers]).any(0)  # self-loops come last
@@ -95,10 +94,8 @@ def score_name(graph: Dataset, runs: Sequence[Finished]) -> tuple[str, str]:
 def table(graph: Dataset, groups: Sequence[Group]) -> Table:
     """A row per method, mean ± sample s.d. over seeds."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])
-    shown = Table(box=None, header_style="bold")
-    shown.add_column("method", no_wrap=True)
-    for heading in (f"{part} {metric}", "ECE", "mean q", "exact zeros", "seconds a run"):
-        shown.add_column(heading, justify="right")
+    shown = plain_table("method", f">{part} {metric}", ">ECE", ">mean q", ">exact zeros", ">seconds a run")
+    shown.columns[0].no_wrap = True
     for group in groups:
         scores = [100 * run.score(part, metric) for run in group.runs]
         spread = f" ± {statistics.stdev(scores):.1f}" if len(scores) > 1 else ""

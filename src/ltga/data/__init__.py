@@ -9,9 +9,9 @@ from ltga.data.dataset import Dataset
 from ltga.data.digits_noise import digits_noise
 from ltga.data.load import load_dataset
 from ltga.data.nodes import Nodes
+from ltga.data.obtain import data_folders
 from ltga.data.own_graph import dataset_from_data, load_data, load_own_graph, save_data
 from ltga.data.sampling import NeighborSampler, Sample
-from ltga.data.store import data_folders
 from ltga.data.syntax import syntax_graph
 from ltga.data.synthetic import csbm
 

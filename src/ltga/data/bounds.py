@@ -21,7 +21,7 @@ _HARMLESS_CLASSES = 1000
 _CLASSES_PER_LABEL = 10
 
 
-def check_dense_size(nodes: int, features: int, stored: int, where: object, max_bytes: int = MAX_BYTES) -> None:
+def check_dense_size(nodes: int, features: int, stored: int, where: object) -> None:
     """Refuse features `[nodes, features]` that need far more memory than the `stored` bytes describing them.
 
     >>> check_dense_size(2708, 1433, 400_000, "cora")
@@ -31,10 +31,10 @@ def check_dense_size(nodes: int, features: int, stored: int, where: object, max_
     ltga.errors.DataError: graph.npz: features of shape [12, 1000000000] need 48,000,000,000 bytes, more than ...
     """
     needed = nodes * features * 4
-    if needed > max_bytes:
+    if needed > MAX_BYTES:
         raise DataError(
             f"{where}: features of shape [{nodes}, {features}] need {needed:,} bytes, more than "
-            f"the limit of {max_bytes:,}; if the file is honest pass a larger max_bytes"
+            f"the limit of {MAX_BYTES:,}; leave out columns, or split the graph"
         )
     if needed > max(_HARMLESS_BYTES, _EXPANSION * stored):
         raise DataError(

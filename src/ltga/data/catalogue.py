@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ltga.data.checksums import GEOM_GCN_EDGES, GEOM_GCN_NODES, GEOM_GCN_SPLITS, PLANETOID
 from ltga.data.edges import Convention
+from ltga.data.known_files import GEOM_GCN_EDGES, GEOM_GCN_NODES, GEOM_GCN_SPLITS, PLANETOID
 
 UPSTREAM = "https://raw.githubusercontent.com"
 
@@ -227,6 +227,17 @@ _TABLE = (
         traps=("without the duplicate nodes of the original Squirrel: numbers do not compare",),
         about="Wikipedia pages and their links",
         paper="Rozemberczki et al., 2021; filtered by Platonov et al., ICLR 2023",
+    ),
+    Facts(
+        "roman-words", "npz", "yandex-research/heterophilous-graphs; word vectors of this project",
+        "MIT; words CC BY-SA (Wikipedia)",
+        22662, 32927, "undirected, once", 300, 18, 10, (11331, 5665, 5666), 32927, homophily=0.0469,
+        packed=_npz(
+            "roman_words", 3189171, "3bc02e6b20589e25eded3566473183fee99c17fde564d5d606a5b8256a1a95a5"
+        ),
+        traps=("Roman-Empire's graph, labels and splits with other word vectors: not its published features",),
+        about="words of an encyclopedia article and their syntax",
+        paper="Platonov et al., ICLR 2023, with word vectors of this project",
     ),
     Facts(
         "gum-syntax", "npz", "UniversalDependencies/UD_English-GUM", "CC BY-NC-SA 4.0",

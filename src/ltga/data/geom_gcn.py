@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from ltga.data.assemble import GraphArrays
-from ltga.data.bounds import check_dense_size, in_a_line
+from ltga.data.bounds import check_dense_size
 from ltga.data.npz import read_arrays
 from ltga.data.splits import Masks
+from ltga.data.text_files import read_text
 from ltga.errors import DataError
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -78,12 +79,7 @@ def _read_splits(paths: Sequence[Path], num_nodes: int) -> Masks:
 
 def _table(path: Path, columns: int) -> tuple[str, list[tuple[int, list[str]]]]:
     """The header and the (line number, fields) of a tab-separated file."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as text ({in_a_line(error)}); fetch it again") from None
+    lines = read_text(path).splitlines()
     if len(lines) < 2 or not lines[0].startswith("node_id"):
         raise DataError(f"{path}: expected a header that starts with node_id, then one line per row")
     rows = [(number, line.split("\t")) for number, line in enumerate(lines[1:], start=2) if line]

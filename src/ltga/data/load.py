@@ -12,9 +12,9 @@ from ltga.data.digits_noise import digits_noise
 from ltga.data.geom_gcn import read_geom_gcn
 from ltga.data.knobs import parse_knobs
 from ltga.data.npz import read_npz
+from ltga.data.obtain import obtain
 from ltga.data.own_graph import PATH_SUFFIXES, load_own_graph
 from ltga.data.planetoid import PARTS, read_planetoid
-from ltga.data.store import obtain
 from ltga.data.synthetic import csbm
 from ltga.errors import InputError, did_you_mean
 

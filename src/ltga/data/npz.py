@@ -25,7 +25,7 @@ _MASKS = ("train_masks", "val_masks", "test_masks")
 _OPTIONAL = ("class_names", "words_utf8", "edge_features", "edge_convention")
 
 
-def read_npz(path: str | Path, max_bytes: int = MAX_BYTES) -> GraphArrays:
+def read_npz(path: str | Path) -> GraphArrays:
     """The arrays of a graph in the schema; nothing in the file is executed.
 
     Beyond the schema a file may hold `edge_features` (`[E]` or `[E, D]`) and `edge_convention` (one
@@ -33,11 +33,11 @@ def read_npz(path: str | Path, max_bytes: int = MAX_BYTES) -> GraphArrays:
     """
     path = Path(path)
     wanted = {"node_labels", "edges", *_DENSE, *_SPARSE, *_WORDS, *_MASKS, *_OPTIONAL}
-    arrays = read_arrays(path, wanted, max_bytes)
+    arrays = read_arrays(path, wanted)
     for key in ("node_labels", "edges"):
         if key not in arrays:
             raise DataError(f"{path}: array {key!r} is missing; the npz schema needs node_labels and edges")
-    x, node_names = _features(arrays, path, max_bytes)
+    x, node_names = _features(arrays, path)
     y = _whole_numbers(arrays["node_labels"], "node_labels", path)
     if y.ndim != 1 or y.shape[0] != x.shape[0]:
         raise DataError(f"{path}: {x.shape[0]} rows of features but node_labels has shape {list(y.shape)}")
@@ -53,7 +53,7 @@ def read_npz(path: str | Path, max_bytes: int = MAX_BYTES) -> GraphArrays:
     )
 
 
-def read_arrays(path: Path, wanted: set[str], max_bytes: int = MAX_BYTES) -> dict[str, np.ndarray]:
+def read_arrays(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
     """The wanted arrays that an npz file holds, refusing pickles, damage and unreasonable sizes."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -64,7 +64,7 @@ def read_arrays(path: Path, wanted: set[str], max_bytes: int = MAX_BYTES) -> dic
                     raise DataError(f"{path}: array {key!r} is there twice; keep one of them")
                 if key in wanted:
                     entries[key] = entry
-            _check_sizes(list(entries.values()), path, max_bytes)
+            _check_sizes(list(entries.values()), path)
             for entry in entries.values():
                 with archive.open(entry) as stream:
                     _check_header(stream, entry, path)
@@ -77,17 +77,14 @@ def read_arrays(path: Path, wanted: set[str], max_bytes: int = MAX_BYTES) -> dic
         raise DataError(f"{path}: damaged or not an npz file ({in_a_line(error)}); fetch it again") from None
 
 
-def _check_sizes(entries: list[zipfile.ZipInfo], path: Path, max_bytes: int) -> None:
+def _check_sizes(entries: list[zipfile.ZipInfo], path: Path) -> None:
     """Refuse what would unpack to too much, or to more than the bytes that are there can hold."""
     for entry in entries:
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise DataError(f"{path}: {entry.filename} is packed in an unusual way; use numpy.savez_compressed")
     unpacked = sum(entry.file_size for entry in entries)
-    if unpacked > max_bytes:
-        raise DataError(
-            f"{path}: unpacks to {unpacked:,} bytes, more than the limit of {max_bytes:,}; "
-            "if the file is honest pass a larger max_bytes"
-        )
+    if unpacked > MAX_BYTES:
+        raise DataError(f"{path}: unpacks to {unpacked:,} bytes, more than the limit of {MAX_BYTES:,}; split the graph")
     if unpacked > DEFLATE_RATIO * path.stat().st_size:
         raise DataError(f"{path}: damaged or not an npz file (it cannot hold {unpacked:,} bytes); fetch it again")
 
@@ -125,9 +122,7 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) ->
         raise DataError(f"{path}: {entry.filename} cannot be read ({in_a_line(error)}); fetch it again") from None
 
 
-def _features(
-    arrays: Mapping[str, np.ndarray], path: Path, max_bytes: int
-) -> tuple[np.ndarray, tuple[str, ...] | None]:
+def _features(arrays: Mapping[str, np.ndarray], path: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """Features `[N, F]` float32 from whichever of the three forms the file has, and words per node."""
     forms = [form for form in (_DENSE, _SPARSE, _WORDS) if any(key in arrays for key in form)]
     if len(forms) != 1 or any(key not in arrays for key in forms[0]):
@@ -142,21 +137,21 @@ def _features(
     if forms[0] == _DENSE:
         x, names = arrays["node_features"], None
     elif forms[0] == _SPARSE:
-        x, names = _sparse_features(arrays, path, max_bytes), None
+        x, names = _sparse_features(arrays, path), None
     else:
-        x, names = _word_features(arrays, path, max_bytes)
+        x, names = _word_features(arrays, path)
     if x.ndim != 2:
         raise DataError(f"{path}: expected features of shape [N, F], got {list(x.shape)}")
     with np.errstate(over="ignore"):  # too large for float32 becomes inf, which the dataset refuses
         return x.astype(np.float32, copy=False), names
 
 
-def _sparse_features(arrays: Mapping[str, np.ndarray], path: Path, max_bytes: int) -> np.ndarray:
+def _sparse_features(arrays: Mapping[str, np.ndarray], path: Path) -> np.ndarray:
     shape = arrays["features_shape"].tolist()
     if not isinstance(shape, list) or len(shape) != 2 or any(not isinstance(n, int) or n < 1 for n in shape):
         raise DataError(f"{path}: features_shape must be two positive whole numbers, got {shape}")
     data, indices, indptr = (arrays[key] for key in _SPARSE[:3])
-    check_dense_size(shape[0], shape[1], data.nbytes + indices.nbytes + indptr.nbytes, path, max_bytes)
+    check_dense_size(shape[0], shape[1], data.nbytes + indices.nbytes + indptr.nbytes, path)
     try:
         dense: np.ndarray = checked_csr(data, indices, indptr, (shape[0], shape[1])).toarray()
         return dense
@@ -164,13 +159,11 @@ def _sparse_features(arrays: Mapping[str, np.ndarray], path: Path, max_bytes: in
         raise DataError(f"{path}: features_* are not a valid CSR matrix ({in_a_line(error)})") from None
 
 
-def _word_features(
-    arrays: Mapping[str, np.ndarray], path: Path, max_bytes: int
-) -> tuple[np.ndarray, tuple[str, ...] | None]:
+def _word_features(arrays: Mapping[str, np.ndarray], path: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
     vectors, words = arrays["word_vectors"], _whole_numbers(arrays["node_words"], "node_words", path)
     if vectors.ndim != 2 or words.ndim != 1:
         raise DataError(f"{path}: expected word_vectors [W, F] and node_words [N]")
-    check_dense_size(words.shape[0], vectors.shape[1], vectors.nbytes + words.nbytes, path, max_bytes)
+    check_dense_size(words.shape[0], vectors.shape[1], vectors.nbytes + words.nbytes, path)
     bad = np.flatnonzero((words < 0) | (words >= vectors.shape[0]))
     if bad.size:
         raise DataError(

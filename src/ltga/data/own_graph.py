@@ -8,24 +8,22 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data.assemble import assemble
-from ltga.data.atomic import write_atomic
 from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
 from ltga.data.npz import read_npz
+from ltga.data.obtain import sha256_of
 from ltga.data.splits import stratified_masks
-from ltga.data.store import sha256_of
-from ltga.data.tables import find_tables, read_tables
+from ltga.data.table_graph import find_tables, read_tables
+from ltga.data.tensor_files import TensorFile, check_suffix
 from ltga.errors import DataError, InputError
 
 PATH_SUFFIXES = (".npz", ".safetensors", ".csv", ".parquet", ".pt", ".pth", ".pkl")
-_FORMAT = {"format": "ltga-data", "version": "1"}
+_FILE = TensorFile("ltga-data", "a graph written by ltga.data.save_data", DataError)
 _NOT_IN_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 
 
@@ -162,17 +160,14 @@ def save_data(data: Data, path: str | Path) -> Path:
     ...     load_data(save_data(data, f"{folder}/graph.safetensors"))
     Data(x=[2, 3], edge_index=[2, 1], class_names=[2])
     """
-    path = Path(path)
-    if path.suffix != ".safetensors":
-        raise InputError(f"path: got {path}; give a name that ends in .safetensors")
+    check_suffix(path)
     tensors: dict[str, Tensor] = {}
     plain: dict[str, Any] = {}
     for key, value in data.to_dict().items():
         if isinstance(value, Tensor):
             if value.layout != torch.strided:
                 raise InputError(f"data: {key} is a sparse tensor; convert it with .to_dense()")
-            # A clone, because safetensors refuses tensors that share memory.
-            tensors[key] = value.detach().cpu().as_subclass(Tensor).clone().contiguous()
+            tensors[key] = value
         else:
             plain[key] = value.tolist() if isinstance(value, np.ndarray) else value
     try:
@@ -181,35 +176,17 @@ def save_data(data: Data, path: str | Path) -> Path:
         raise InputError(
             f"data: of {', '.join(plain)} some are no tensors, text, numbers or lists of them; convert them"
         ) from None
-    order = json.dumps(list(data.to_dict()))
-    content = save(tensors, metadata={**_FORMAT, "attributes": attributes, "order": order})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, lambda stream: stream.write(content))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror})") from None
-    return path
+    return _FILE.write(path, tensors, {"attributes": attributes, "order": json.dumps(list(data.to_dict()))})
 
 
 def load_data(path: str | Path) -> Data:
     """The PyG `Data` that `save_data` stored."""
-    path = Path(path)
-    try:
-        with safe_open(str(path), framework="pt") as stream:
-            metadata = stream.metadata() or {}
-            values: dict[str, Any] = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; check the path") from None
-    # A tensor of a kind that torch does not have can raise nearly anything.
-    except Exception as error:
-        raise DataError(f"{path}: damaged or not a safetensors file ({in_a_line(error)})") from None
-    if any(metadata.get(key) != value for key, value in _FORMAT.items()):
-        raise DataError(f"{path}: not a graph written by ltga.data.save_data")
+    tensors, metadata = _FILE.read(path)
     try:
         attributes = json.loads(metadata["attributes"])
-        if not isinstance(attributes, dict) or set(attributes) & set(values):
+        if not isinstance(attributes, dict) or set(attributes) & set(tensors):
             raise ValueError("it says of one thing two things")
-        values.update(attributes)
+        values: dict[str, Any] = {**tensors, **attributes}
         order = json.loads(metadata["order"])
         if sorted(order) != sorted(values):
             raise ValueError("it lists other things than it holds")

@@ -12,6 +12,7 @@ import numpy as np
 from ltga.data.assemble import GraphArrays
 from ltga.data.bounds import check_dense_size, in_a_line
 from ltga.data.inert_pickle import load_inert
+from ltga.data.text_files import read_text
 from ltga.errors import DataError
 
 PARTS = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")
@@ -66,12 +67,7 @@ def _checked_num_nodes(y: Any, tx: Any, ty: Any, allx: Any, ally: Any, test_inde
 
 
 def _read_test_index(path: Path) -> np.ndarray:
-    try:
-        words = path.read_text(encoding="ascii").split()
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as text ({in_a_line(error)}); fetch it again") from None
+    words = read_text(path, "ascii").split()
     bad = next((word for word in words if not re.fullmatch("[0-9]{1,18}", word)), None)
     if bad is not None or not words:
         raise DataError(f"{path}: expected a node number on every line, got {(bad or '')[:40]!r}; fetch it again")

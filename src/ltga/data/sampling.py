@@ -71,13 +71,13 @@ class NeighborSampler:
         if edge_index is None or num_nodes is None:
             raise InputError("data: has no edge_index or no nodes; a graph needs both")
         self.data = data
-        self.fanout = _checked_fanout(fanout)
+        self.fanout = check_fanout(fanout)
         self.num_nodes = int(num_nodes)
         _check_edges(edge_index, self.num_nodes)
         self.nodes = torch.arange(self.num_nodes) if nodes is None else self._numbers(nodes, "nodes")
-        self.batch_size = _whole("batch_size", batch_size, 1)
+        self.batch_size = check_whole("batch_size", batch_size, 1)
         self.shuffle = shuffle
-        self.seed = _whole("seed", seed, 0)
+        self.seed = check_whole("seed", seed, 0)
         self._passes = 0
         source, target = edge_index.long()
         self._edges = target.argsort(stable=True)  # [E], grouped by target
@@ -216,7 +216,8 @@ def _check_edges(edge_index: Any, num_nodes: int) -> None:
         )
 
 
-def _checked_fanout(fanout: Any) -> tuple[int, ...]:
+def check_fanout(fanout: Any) -> tuple[int, ...]:
+    """``fanout`` if it has whole numbers from 1, or -1 for all neighbours."""
     if not isinstance(fanout, Sequence) or isinstance(fanout, str) or not fanout:
         raise InputError(f"fanout: expected one number per layer, such as [10, 5], got {fanout!r}")
     for edges in fanout:
@@ -225,7 +226,8 @@ def _checked_fanout(fanout: Any) -> tuple[int, ...]:
     return tuple(fanout)
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def check_whole(name: str, value: Any, least: int) -> int:
+    """``value`` if it is a whole number from ``least``; the argument's ``name`` opens the message."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{name}: expected a whole number from {least}, got {value!r}")
     return value

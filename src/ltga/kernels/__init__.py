@@ -1,14 +1,13 @@
 """The operations of ltga.functional fused and compiled for the CPU; compiled code loads on first use."""
 
-from ltga.kernels.activation import elu
-from ltga.kernels.attention import NORMALIZERS, SCORINGS, aggregate, attend
-from ltga.kernels.bernoulli import torch_dropout
-from ltga.kernels.dropout import Part, counter_dropout
-from ltga.kernels.edge_dot import edge_dot
-from ltga.kernels.fingerprint import assume_constant
-from ltga.kernels.gate import edge_mlp
-from ltga.kernels.neighbourhoods import Edges, Neighbourhoods, neighbourhoods
-from ltga.kernels.projection import (
+from ltga.kernels.codes import NORMALIZERS, SCORINGS
+from ltga.kernels.operators.attention import aggregate, attend
+from ltga.kernels.operators.bernoulli import torch_dropout
+from ltga.kernels.operators.dropout import Part, counter_dropout
+from ltga.kernels.operators.edge_dot import edge_dot
+from ltga.kernels.operators.edge_gate import edge_mlp
+from ltga.kernels.operators.elu import elu
+from ltga.kernels.operators.projection import (
     DistinctRows,
     SparseFeatures,
     compact_form,
@@ -16,7 +15,9 @@ from ltga.kernels.projection import (
     project_both,
     sparse_form,
 )
-from ltga.kernels.sparse_features import SparseRows
+from ltga.kernels.operators.sparse_product import SparseRows
+from ltga.kernels.runtime.fingerprint import assume_constant
+from ltga.kernels.runtime.neighbourhoods import Edges, Neighbourhoods, neighbourhoods
 
 __all__ = [
     "NORMALIZERS",

@@ -12,8 +12,8 @@ from torch_geometric.utils import add_self_loops, is_sparse, is_torch_sparse_ten
 from torch_geometric.utils.sparse import set_sparse_value
 
 from ltga.errors import GraphError
-from ltga.kernels.dispatch import is_observed
-from ltga.kernels.neighbourhoods import Edges, Neighbourhoods, build_neighbourhoods, neighbourhoods, plain_edges
+from ltga.kernels.operators.dispatch import is_observed
+from ltga.kernels.runtime.neighbourhoods import Edges, Neighbourhoods, build_neighbourhoods, neighbourhoods, plain_edges
 
 CheckFeatures = Callable[[Tensor, int], Tensor]
 

@@ -6,18 +6,19 @@ only for modules and methods it knows, untouched. Everything else is called as t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook
+from torch_geometric import EdgeIndex as PygEdgeIndex
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.dense.linear import Linear
 
 from ltga.errors import InputError
-from ltga.kernels.dispatch import has_compiled_kernels
+from ltga.kernels.runtime.backends import has_compiled_kernels
 
 _MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _PYG_HOOKS = tuple(
@@ -85,6 +86,18 @@ def sums_plain_messages(layer: MessagePassing, methods: Mapping[str, Any]) -> bo
     if any(getattr(layer, name) for name in _PYG_HOOKS):
         return False
     return layer.aggr in ("add", "sum") and is_untouched(layer.aggr_module, SumAggregation)
+
+
+def may_fuse(layer: Any, edge_index: Any, embeddings: Sequence[Tensor | None], methods: Mapping[str, Any]) -> bool:
+    """Whether the fused kernels are what PyG's message passing would give, with nobody to see a difference."""
+    if isinstance(edge_index, Tensor) and not (is_ordinary(edge_index) or isinstance(edge_index, PygEdgeIndex)):
+        return False
+    linear = layer.lin_edge
+    if linear is not None and not (is_plain_linear(linear) and linear.bias is None):
+        return False
+    parameters = (layer.att, layer.att_target, layer.bias, *embeddings)
+    ordinary = torch.compiler.is_compiling() or all(value is None or is_ordinary(value) for value in parameters)
+    return ordinary and sums_plain_messages(layer, methods)
 
 
 def _propagates_as_pyg_does(layer: MessagePassing) -> bool:

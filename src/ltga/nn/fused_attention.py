@@ -1,49 +1,14 @@
-"""What a layer feeds its attention, and attention over it by the fused kernels."""
+"""Attention over what a layer feeds it, by the fused kernels."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend, edge_dot
-from ltga.kernels.attention import Operands
-from ltga.kernels.neighbourhoods import Edges
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """How logits are made and normalised."""
-
-    scoring: str
-    normalizer: str
-    att: Tensor | None  # [1, H, C]
-    att_target: Tensor | None  # [1, H, C]
-    edge_weight: Tensor | None  # [H * C, D]
-    slope: float
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionInputs:
-    """Per-edge values are in the order of ``edges.edge_index`` unless said otherwise."""
-
-    source: Tensor  # [S, H, C]
-    target: Tensor  # [T, H, C]
-    key: Tensor | None  # [S, H, C] if it is not the source
-    residual: Tensor | None  # [T, H * C] or [T, C]
-    edges: Edges  # Neighbourhoods if attention is to be fused
-    attributes: Tensor | None  # [E, D]
-    q: Tensor  # [1, H] or [E, H]
-    q_in_csr_order: bool
-    scale: Tensor | None  # [1, H] or [E, H]
-    shift: Tensor | None  # [E, H]
-
-    @property
-    def graph(self) -> Neighbourhoods:
-        assert isinstance(self.edges, Neighbourhoods)
-        return self.edges
+from ltga.kernels.operators.operands import Operands
+from ltga.nn.attention_inputs import AttentionInputs, Scores
 
 
 def fused_attention(
@@ -51,20 +16,12 @@ def fused_attention(
 ) -> tuple[Tensor, Tensor]:
     """(output with bias ``[T, H * C]`` or ``[T, C]``, weights in CSR order) by the compiled kernels."""
     out, weights, _, _ = _attend(inputs, scores, keep, bias, average)
-    dtype = weights_type(inputs, scores)
+    dtype = inputs.weights_type(scores)
     weights = weights.to(dtype)
     dtype = dtype if bias is None else torch.promote_types(dtype, bias.dtype)
     # Not a view, so that whoever gets the output may do with it what he could with a tensor of his own.
     flat: Tensor = torch.ops.aten._unsafe_view(out, (out.size(0), out.size(1) * out.size(2)))
     return flat.to(dtype), weights
-
-
-def weights_type(inputs: AttentionInputs, scores: Scores) -> torch.dtype:
-    """The type of the weights by the definition: under autocast embeddings are half, but the parameters are not."""
-    dtype = inputs.source.dtype
-    for part in (scores.att, inputs.scale, inputs.shift):
-        dtype = dtype if part is None else torch.promote_types(dtype, part.dtype)
-    return dtype
 
 
 def fused_logits_and_weights(inputs: AttentionInputs, scores: Scores) -> tuple[Tensor, Tensor]:

@@ -152,10 +152,10 @@ class EdgeMLP(nn.Module):
             )
 
 
-class EdgeIndex(EntropicIndex):
+class GatedIndex(EntropicIndex):
     r"""One q per edge and head, :math:`q_{ij} = 1 + \delta\tanh(g_\phi(z_i, z_j))`, exactly 1 at the start.
 
-    >>> EdgeIndex(channels=4, heads=2)(torch.ones(2, 2, 4), torch.ones(2, 2, 4), torch.tensor([[0], [1]]))
+    >>> GatedIndex(channels=4, heads=2)(torch.ones(2, 2, 4), torch.ones(2, 2, 4), torch.tensor([[0], [1]]))
     tensor([[1., 1.]], grad_fn=<AddBackward0>)
     """
 
@@ -164,7 +164,7 @@ class EdgeIndex(EntropicIndex):
         self.delta = _positive(delta)
         self.gate = EdgeMLP(channels, heads)
         self.keep_q = False  # whether shannon_penalty will be asked for; q of every pass is kept only then
-        self.listener: Callable[[EdgeIndex, Tensor], None] | None = None  # sees q of every pass, edges in any order
+        self.listener: Callable[[GatedIndex, Tensor], None] | None = None  # sees q of every pass, edges in any order
         self._seen: list[Tensor] = []  # q of every pass since the last backward
 
     def reset_parameters(self) -> None:
@@ -247,7 +247,7 @@ def make_index(index: str | float | EntropicIndex, channels: int, heads: int, de
     if index == "head":
         return LearnedIndex(heads, delta)
     if index == "edge":
-        return EdgeIndex(channels, heads, delta)
+        return GatedIndex(channels, heads, delta)
     raise InputError(f"index: expected 'global', 'layer', 'head', 'edge', a number or an index module, got {index!r}")
 
 
@@ -290,4 +290,4 @@ def _positive(delta: float) -> float:
     return float(delta)
 
 
-know(EdgeMLP, EdgeIndex, EdgeBias, EdgeScale)
+know(EdgeMLP, GatedIndex, EdgeBias, EdgeScale)

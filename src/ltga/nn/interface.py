@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from ltga.errors import InputError
 from ltga.kernels import SparseFeatures
-from ltga.nn.conv import Attention
-from ltga.nn.index import EdgeIndex, EntropicIndex, FrozenIndex, LearnedIndex, index_parameters
+from ltga.nn.attention_inputs import Attention
+from ltga.nn.index import EntropicIndex, FrozenIndex, GatedIndex, LearnedIndex, index_parameters
 from ltga.nn.reach import Reach
 
 LayerWeights = list[tuple[Tensor, Tensor]]
@@ -33,6 +33,8 @@ class Network(nn.Module):
             them, so that each can be computed a few nodes at a time.
         reads_sparse: takes :class:`~ltga.kernels.SparseFeatures` as well.
         computes_parts: has :meth:`outputs`.
+        attends: has :meth:`attend`.
+        normalizer: what turns scores into attention weights, where that is known.
 
     >>> class Linear(Network):
     ...     def __init__(self):
@@ -52,6 +54,8 @@ class Network(nn.Module):
     layered: ClassVar[bool] = False
     reads_sparse: ClassVar[bool] = False
     computes_parts: ClassVar[bool] = False
+    attends: ClassVar[bool] = False
+    normalizer: str | None = None
 
     def hidden(self, x: Any, edge_index: Any, edge_attr: Tensor | None = None) -> Tensor:
         """The representation ``[N, width]`` that the last layer reads (before dropout)."""
@@ -65,6 +69,13 @@ class Network(nn.Module):
         """What every layer does on every edge, without dropout."""
         raise InputError(f"model: {type(self).__name__} cannot be looked into; take for example LTGA")
 
+    def weights_for_ltga(self) -> dict[str, Tensor] | None:
+        """The weights by the names of an :class:`~ltga.nn.LTGA` that computes the same and attends.
+
+        ``None`` where there is none, or no need because the network attends itself.
+        """
+        return None
+
     def attention_weights(
         self, x: Tensor | SparseFeatures, edge_index: Any, edge_attr: Tensor | None = None
     ) -> LayerWeights | None:
@@ -75,9 +86,9 @@ class Network(nn.Module):
         """Every layer's entropic index; none for a network without."""
         return []
 
-    def edge_gates(self) -> list[EdgeIndex]:
+    def edge_gates(self) -> list[GatedIndex]:
         """Those among them that give every edge a q of its own."""
-        return [index for index in self.layer_indices() if isinstance(index, EdgeIndex)]
+        return [index for index in self.layer_indices() if isinstance(index, GatedIndex)]
 
     def index_values(self) -> list[Tensor | None]:
         """Every layer's q, ``[1]`` or ``[H]``; ``None`` where each edge has its own.
@@ -101,7 +112,7 @@ class Network(nn.Module):
 
         With an edge gate the mean runs over the q of all edges in the last training pass.
         """
-        learned = [index for index in self.layer_indices() if isinstance(index, LearnedIndex | EdgeIndex)]
+        learned = [index for index in self.layer_indices() if isinstance(index, LearnedIndex | GatedIndex)]
         if not learned:
             return torch.zeros(())
         # In a full pass all layers have the same number of heads and edges, so the mean of means is the mean.

@@ -9,12 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from ltga.errors import InputError
-from ltga.kernels import Part, SparseFeatures, SparseRows, compact_form, counter_dropout, elu, torch_dropout
-from ltga.kernels.bernoulli import draw
-from ltga.nn.checks import check_dropout, check_size
-from ltga.nn.conv import Attention, LTGAConv
+from ltga.kernels import Part, SparseFeatures, SparseRows, compact_form, counter_dropout, elu
+from ltga.kernels.operators.bernoulli import draw
+from ltga.nn.arguments import check_dropout, check_size
+from ltga.nn.attention_inputs import Attention
+from ltga.nn.conv import LTGAConv
 from ltga.nn.index import EntropicIndex, LearnedIndex
 from ltga.nn.interface import LayerWeights, Network
+from ltga.nn.masks import Draws
 from ltga.nn.reach import Hop, Reach
 
 FEATURES, ATTENTION = 0, 1  # what a dropout stream acts on
@@ -55,7 +57,7 @@ class LTGA(Network):
     torch.Size([4, 7])
     """
 
-    layered = reads_sparse = computes_parts = True
+    layered = reads_sparse = computes_parts = attends = True
 
     def __init__(
         self,
@@ -84,6 +86,7 @@ class LTGA(Network):
             check_size(name, size)
         check_dropout("dropout", dropout)
         self.dropout = dropout
+        self.normalizer = normalizer
         self.backend = backend
         shared: dict[str, Any] = {
             "heads": heads,
@@ -171,40 +174,32 @@ class LTGA(Network):
         return x
 
     def _apply_layer(self, layer: int, x: Tensor | SparseFeatures, hop: Hop) -> Tensor:
-        conv: Any = self.convs[layer]
-        conv.dropout_key = None if self.dropout_key is None else (*self.dropout_key, layer, ATTENTION)
-        conv.dropout_part = hop.edges
         if self.training and self.dropout > 0:
             x = self._drop(x, layer, hop.nodes)
         if isinstance(x, SparseFeatures) and self.backend == "torch":
             x = x.to_dense()
-        try:
-            out: Tensor = conv(x, hop.edge_index, hop.edge_attr, size=hop.size)
-        finally:
-            conv.dropout_part = None
+        draws = Draws(self._key(layer, ATTENTION), hop.edges)
+        out: Tensor = self.convs[layer](x, hop.edge_index, hop.edge_attr, size=hop.size, draws=draws)
         return out
+
+    def _key(self, layer: int, stream: int) -> tuple[int, ...] | None:
+        """What a layer's dropout depends on, if it is not to be torch's."""
+        return None if self.dropout_key is None else (*self.dropout_key, layer, stream)
 
     def _drop(self, x: Tensor | SparseFeatures, layer: int, part: Part | None) -> Tensor | SparseFeatures:
         """Feature dropout; on sparse features it acts on the stored values."""
-        key = None if self.dropout_key is None else (*self.dropout_key, layer, FEATURES)
+        key = self._key(layer, FEATURES)
         if isinstance(x, SparseRows):
             whole = self._drop_values(x.whole, key)
             return x.with_values(whole[x.stored])
         if isinstance(x, SparseFeatures):
             return x.with_values(self._drop_values(x, key))
-        if key is not None:
-            return counter_dropout(x, self.dropout, key, part)
-        constant = (
-            layer == 0
-            and part is None
-            and x.is_contiguous()
-            and self.backend != "torch"
-            and not torch.compiler.is_compiling()
-        )
-        compact = compact_form(x) if constant else None
-        if isinstance(compact, SparseFeatures):
-            return compact.with_values(self._drop_values(compact, key))
-        return torch_dropout(x, self.dropout, part=part)
+        whole_input = key is None and layer == 0 and part is None and x.is_contiguous()
+        if whole_input and self.backend != "torch" and not torch.compiler.is_compiling():
+            compact = compact_form(x)
+            if isinstance(compact, SparseFeatures):
+                return compact.with_values(self._drop_values(compact, key))
+        return Draws(key, part).drop(x, self.dropout)
 
     def _drop_values(self, x: SparseFeatures, key: tuple[int, ...] | None) -> Tensor:
         """The stored values after dropout, by torch's numbers drawn as for the dense matrix: zeros have theirs too."""

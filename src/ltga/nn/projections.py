@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 
 from ltga.errors import InputError
 from ltga.kernels import DistinctRows, SparseFeatures, compact_form, project, project_both
-from ltga.nn.checks import check_features, check_same_dtype
+from ltga.nn.arguments import check_features, check_same_dtype
 from ltga.nn.entitlement import is_plain_linear
 
 Features = Tensor | SparseFeatures | DistinctRows
@@ -52,6 +53,47 @@ def _cheapest(x: Tensor | SparseFeatures, compact: bool) -> Features:
         return x
     found = compact_form(x, search=False)
     return x if found is None else found
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """What a layer makes of its features, before it looks at any edge."""
+
+    source: Tensor  # [S, H, C]
+    target: Tensor  # [T, H, C]
+    key: Tensor | None  # [S, H, C] if it is not the source
+    residual: Tensor | None  # [T, H * C] or [T, C]
+    features: FeaturePair
+    linears: tuple[nn.Module, nn.Module]  # of sources and targets
+
+    def averaged(self, attending: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights ``[K, C]`` times the embeddings averaged over heads: of targets ``[T, K]``, of sources ``[S, K]``."""
+        left, right = self.linears
+        if not (is_plain_linear(left) and is_plain_linear(right)):
+            return self.target.mean(1) @ attending.t(), self.source.mean(1) @ neighbour.t()
+        heads = self.source.size(1)
+        first = head_mean(right, self.features.target, heads, attending)
+        return first, head_mean(left, self.features.source, heads, neighbour)
+
+
+def embed(
+    x: FeaturePair,
+    left: nn.Module,
+    right: nn.Module,
+    key: nn.Module | None,
+    residual: nn.Module | None,
+    shape: tuple[int, int],
+    shared: bool,
+    compiled: bool,
+) -> Embeddings:
+    """Embeddings of ``shape`` (heads, channels) by a layer's linears; with ``shared`` one serves both ends."""
+    rest = None if residual is None else projected(residual, x.target, compiled)
+    if shared and x.source is x.target:
+        source = target = projected(left, x.source, compiled)
+    else:
+        source, target = projected_both(left, right, x, compiled)
+    keys = None if key is None else projected(key, x.source, compiled).view(-1, *shape)
+    return Embeddings(source.view(-1, *shape), target.view(-1, *shape), keys, rest, x, (left, right))
 
 
 def projected(linear: nn.Module, x: Features, compiled: bool) -> Tensor:

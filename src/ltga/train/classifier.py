@@ -176,7 +176,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
             log_probs = self.run_.arrays["log_probs"]
         else:
             block = None if self.batch_size is None else MiniBatch().block
-            log_probs = predict_log_probs(self.run_.model, self.run_.record, nodes.data, block).numpy()
+            log_probs = predict_log_probs(self.run_.model, self.run_.typed, nodes.data, block).numpy()
         return np.exp(log_probs[nodes.index])
 
     def predict(self, X: Any, edge_index: Any = None, *, edge_attr: Any = None) -> np.ndarray:
@@ -221,7 +221,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         except TypeError as error:
             raise RecordError(f"{path}: was stored by another version ({error}); fit it again") from None
         classifier.run_, classifier.classes_ = stored.run, stored.classes
-        classifier.n_features_in_ = stored.run.record["model"]["in_channels"]
+        classifier.n_features_in_ = stored.run.typed.model["in_channels"]  # type: ignore[assignment]
         classifier._fitted_graph = stored.graph
         return classifier
 

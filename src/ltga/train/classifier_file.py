@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save
-from torch import Tensor
 
-from ltga.data.atomic import write_atomic
 from ltga.data.bounds import in_a_line
+from ltga.data.tensor_files import TensorFile, check_suffix
 from ltga.errors import InputError, RecordError
 from ltga.train.fit import Run, rebuild_model
+from ltga.train.record_schema import checked_record
 
-_FORMAT = {"format": "ltga-classifier", "version": "1"}
+_FILE = TensorFile("ltga-classifier", "a classifier written by LTGAClassifier.save", RecordError)
 _WEIGHT, _ARRAY = "weight/", "array/"
 
 
@@ -35,10 +33,8 @@ class StoredClassifier:
 
 def write_classifier(path: str | Path, params: dict[str, Any], classes: np.ndarray, graph: str, run: Run) -> Path:
     """Store a fitted classifier; the file appears only when it is complete."""
-    path = Path(path)
-    if path.suffix != ".safetensors":
-        raise InputError(f"path: got {path}; give a name that ends in .safetensors")
-    tensors = {_WEIGHT + name: value.detach().clone().contiguous() for name, value in run.model.state_dict().items()}
+    check_suffix(path)
+    tensors = {_WEIGHT + name: value for name, value in run.model.state_dict().items()}
     tensors |= {_ARRAY + name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in run.arrays.items()}
     described = {
         "params": params,
@@ -54,44 +50,29 @@ def write_classifier(path: str | Path, params: dict[str, Any], classes: np.ndarr
             f"classifier: cannot be stored as JSON ({error}); use a whole number as random_state and "
             "text or numbers as labels"
         ) from None
-    content = save(tensors, metadata={**_FORMAT, "classifier": text})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, lambda stream: stream.write(content))
-    except OSError as error:
-        raise InputError(f"path: {path} cannot be written ({error.strerror})") from None
-    return path
+    return _FILE.write(path, tensors, {"classifier": text})
 
 
 def read_classifier(path: str | Path) -> StoredClassifier:
     """What :func:`write_classifier` stored, its network rebuilt."""
-    path = Path(path)
-    try:
-        with safe_open(str(path), framework="pt") as stream:
-            metadata = stream.metadata() or {}
-            tensors: dict[str, Tensor] = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise RecordError(f"{path}: no such file; check the path") from None
-    # A tensor of a kind that torch does not have can raise nearly anything.
-    except Exception as error:
-        raise RecordError(f"{path}: damaged or not a safetensors file ({in_a_line(error)})") from None
-    if any(metadata.get(key) != value for key, value in _FORMAT.items()):
-        raise RecordError(f"{path}: not a classifier written by LTGAClassifier.save")
+    tensors, metadata = _FILE.read(path)
     weights = {key.removeprefix(_WEIGHT): value for key, value in tensors.items() if key.startswith(_WEIGHT)}
     stored = {key.removeprefix(_ARRAY): value for key, value in tensors.items() if key.startswith(_ARRAY)}
     # What is written there may be missing, of another type, or nested without end.
     try:
         described = json.loads(metadata["classifier"])
-        params, record = _params(described["params"]), described["record"]
+        params, record = _params(described["params"]), checked_record(described["record"])
         classes = _classes(described["classes"], described["classes_dtype"])
         graph = str(described["graph"])
         arrays = {name: value.numpy() for name, value in stored.items()}
-        if record["model"]["num_classes"] != len(classes):
-            raise ValueError(f"{len(classes)} labels for a network of {record['model']['num_classes']} classes")
-        _check_predictions(arrays["log_probs"], record, classes)
+        if record.model["num_classes"] != len(classes):
+            raise ValueError(f"{len(classes)} labels for a network of {record.model['num_classes']} classes")
+        if arrays["log_probs"].shape != (record.model["num_nodes"], len(classes)):
+            raise ValueError(f"predictions of shape {arrays['log_probs'].shape}")
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, RuntimeError) as error:
         raise RecordError(f"{path}: its description is damaged ({in_a_line(error)})") from None
-    return StoredClassifier(params, classes, graph, Run(record, rebuild_model(record, weights, path), arrays))
+    run = Run(described["record"], rebuild_model(record, weights, path), arrays)
+    return StoredClassifier(params, classes, graph, run)
 
 
 def _params(given: dict[str, Any]) -> dict[str, Any]:
@@ -109,8 +90,3 @@ def _classes(labels: list[Any], dtype: str) -> np.ndarray:
     if classes.ndim != 1 or len(set(classes.tolist())) != len(labels):
         raise ValueError("labels that repeat")
     return classes
-
-
-def _check_predictions(log_probs: np.ndarray, record: Any, classes: np.ndarray) -> None:
-    if log_probs.shape != (record["model"]["num_nodes"], len(classes)):
-        raise ValueError(f"predictions of shape {log_probs.shape}")

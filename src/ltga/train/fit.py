@@ -76,7 +76,7 @@ class Run:
 
     def predict_proba(self, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
         """The probability of every class ``[N, C]``; see :meth:`predict`."""
-        return predict_log_probs(self.model, self.record, data, batch_size).exp()
+        return predict_log_probs(self.model, self.typed, data, batch_size).exp()
 
     def files(self) -> dict[str, bytes]:
         """What the run's files hold, by suffix (see :meth:`~ltga.train.store.Store.save`)."""
@@ -84,7 +84,7 @@ class Run:
 
     def save(self, folder: str | Path) -> Path:
         """Store the run in ``folder`` under its id; returns the path of the record."""
-        return write_run(folder, self.record["id"], self.files())
+        return write_run(folder, self.typed.id, self.files())
 
 
 def fit(
@@ -152,7 +152,7 @@ def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: b
 def execute_and_store(planned: PlannedRun, store: Store, callbacks: Iterable[Callback] = ()) -> Run:
     """Do a run that is planned and store it. Ctrl-C stores nothing of it: who compares runs needs whole ones."""
     run = execute(planned, callbacks)
-    if run.record["interrupted"]:
+    if run.typed.interrupted:
         raise KeyboardInterrupt
     store.save(planned.id, run.files())
     return run
@@ -162,16 +162,16 @@ def load_run(path: str | Path) -> Run:
     """A stored run, its model rebuilt without training."""
     stored = read_stored(path)
     weights, arrays = read_weights(path, stored.checksums), read_arrays(path, stored.checksums)
-    return Run(stored.record, rebuild_model(stored.record, weights, path), arrays)
+    return Run(stored.record, rebuild_model(stored.typed, weights, path), arrays)
 
 
-def rebuild_model(record: Record, weights: Mapping[str, Tensor], where: str | Path) -> Network:
+def rebuild_model(record: RunRecord, weights: Mapping[str, Tensor], where: str | Path) -> Network:
     """The network that a record describes, with stored weights; ``where`` opens the error message."""
     try:
-        method, protocol = record["config"]["method"], Protocol(**record["config"]["protocol"])
-        _check_sizes(method, protocol, record["model"], weights)
+        described = record.config.method, record.config.as_protocol(), record.model
+        _check_sizes(*described, weights)
         with torch.random.fork_rng(devices=[]):
-            model = make_model(method, protocol, record["model"])
+            model = make_model(*described)
         model.load_state_dict(weights)
     except (RuntimeError, KeyError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         reason = " ".join(str(error).split())

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 from ltga.data import NeighborSampler, Sample
 from ltga.errors import InputError
-from ltga.nn.conv import Attention
+from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
 
 BLOCK = 4096  # nodes of a block

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from ltga.errors import InputError, TrainingError
 from ltga.kernels import SparseFeatures
-from ltga.nn.conv import Attention
+from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
 from ltga.train.optimizer import DecoupledAdam
 from ltga.train.protocol import Protocol

@@ -11,8 +11,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data import NeighborSampler
+from ltga.data.sampling import check_fanout, check_whole
 from ltga.errors import InputError
-from ltga.nn.conv import Attention
+from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
 from ltga.train.layerwise import BLOCK, Layerwise, check_layered
 from ltga.train.loop import Task
@@ -39,14 +40,9 @@ class MiniBatch:
     def __post_init__(self) -> None:
         if isinstance(self.fanout, list):
             object.__setattr__(self, "fanout", tuple(self.fanout))
-        for name in ("batch_size", "block"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name}: expected a whole number from 1, got {value!r}")
-        given = self.fanout if isinstance(self.fanout, tuple) else (self.fanout,)
-        for edges in given:
-            if isinstance(edges, bool) or not isinstance(edges, int) or (edges < 1 and edges != -1):
-                raise InputError(f"fanout: expected whole numbers from 1, or -1 for all neighbours, got {edges!r}")
+        check_whole("batch_size", self.batch_size, 1)
+        check_whole("block", self.block, 1)
+        check_fanout(self.fanout if isinstance(self.fanout, tuple) else (self.fanout,))
 
     def per_layer(self, num_layers: int) -> tuple[int, ...]:
         """The fan-out of every hop for a network of so many layers."""

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from torch_geometric.utils import degree, scatter
 
 from ltga.kernels import SparseFeatures
+from ltga.nn.attention_inputs import Attention
 from ltga.nn.attention_statistics import attention_statistics
-from ltga.nn.conv import Attention
 from ltga.nn.interface import Network
 from ltga.train.loop import Task
 from ltga.train.metrics import classification_metrics

@@ -15,7 +15,7 @@ from ltga.nn.methods import find_method
 from ltga.train.minibatch import MiniBatch
 from ltga.train.protocol import Protocol
 from ltga.train.record import clean_text, configuration, run_id
-from ltga.train.record_schema import configuration_fault
+from ltga.train.record_schema import checked_configuration
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,20 +61,6 @@ def plan_run(
 ) -> PlannedRun:
     """A run as :func:`~ltga.train.fit` would do it; whoever plans many on one graph gives its ``fingerprint``."""
     protocol = protocol or Protocol()
-    config = run_configuration(dataset, method, seed, split, protocol, minibatch, fingerprint)
-    return PlannedRun(dataset, protocol, minibatch, config)
-
-
-def run_configuration(
-    dataset: Dataset,
-    method: str,
-    seed: int,
-    split: int | None,
-    protocol: Protocol,
-    minibatch: MiniBatch | None = None,
-    fingerprint: str | None = None,
-) -> dict[str, Any]:
-    """The checked configuration of a run, from which its id follows; whoever asks often gives the ``fingerprint``."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
     split = (seed - 1) % dataset.num_splits if split is None else split
@@ -85,9 +71,11 @@ def run_configuration(
     config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.model_dump(), seed)
     if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
         config["minibatch"] = minibatch.as_settings()
-    if (fault := configuration_fault(config)) is not None:  # now, rather than when a finished run is to be stored
-        raise InputError(f"{clean_text(str(dataset.name))}: cannot be run as it is ({fault})")
-    return config
+    try:
+        checked_configuration(config)  # now, rather than when a finished run is to be stored
+    except ValueError as error:
+        raise InputError(f"{clean_text(dataset.name)}: cannot be run as it is ({error})") from None
+    return PlannedRun(dataset, protocol, minibatch, config)
 
 
 def as_dataset(dataset: Dataset | Data | str) -> Dataset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -13,21 +13,21 @@ from ltga.data.dataset import check_graph
 from ltga.errors import InputError
 from ltga.nn.interface import Network
 from ltga.train.layerwise import Layerwise
-from ltga.train.record import Record
+from ltga.train.record_schema import RunRecord
 
 
 @torch.no_grad()
-def predict_log_probs(model: Network, record: Record, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
+def predict_log_probs(model: Network, record: RunRecord, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
     """Log-probabilities ``[N, C]`` of a trained network on ``data``, checked against what it was trained on."""
     graph = data.data if isinstance(data, Dataset) else data
     if not isinstance(graph, Data):
         raise InputError(f"data: expected a PyG Data or a Dataset, got {type(graph).__name__}")
     if model.transductive:
         raise InputError(
-            f"data: {record['config']['method']} has a weight for every node it was trained on and cannot predict "
+            f"data: {record.config.method} has a weight for every node it was trained on and cannot predict "
             "on another graph; its predictions there are run.arrays['log_probs']"
         )
-    graph = _as_trained(graph, record["model"])
+    graph = _as_trained(graph, record.model)
     x, edge_index, edge_attr = graph.x, graph.edge_index, graph.get("edge_attr")
     model.eval()
     if batch_size is not None:
@@ -36,7 +36,7 @@ def predict_log_probs(model: Network, record: Record, data: Data | Dataset, batc
     return logits.log_softmax(-1)
 
 
-def _as_trained(data: Data, described: dict[str, Any]) -> Data:
+def _as_trained(data: Data, described: Mapping[str, int | None]) -> Data:
     """The graph's features in the form the network knows, or an error that says what differs."""
     graph = Data(edge_index=data.get("edge_index"))
     x, edge_attr, width = data.get("x"), data.get("edge_attr"), described["edge_dim"]

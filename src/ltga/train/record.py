@@ -18,7 +18,6 @@ from ltga.train.loop import EpochInfo, Outcome
 
 SCHEMA = 1
 PACKAGES = ("ltga", "torch", "torch_geometric", "numpy", "scipy", "numba")
-VOLATILE = ("timing", "environment")  # what may differ between two executions of the same run
 
 Record = dict[str, Any]
 
@@ -132,11 +131,6 @@ def imported_from(record: Mapping[str, Any]) -> str | None:
     """
     mark = record.get("imported")
     return None if mark is None else str(mark["from"])
-
-
-def without_surroundings(record: Mapping[str, Any]) -> Record:
-    """The part of a record that is the same whenever the run is repeated on one machine."""
-    return {key: value for key, value in record.items() if key not in VOLATILE}
 
 
 def environment() -> dict[str, Any]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from ltga.errors import InputError
+from ltga.errors import InputError, RecordError
 from ltga.train.protocol import Protocol
 
 DEEPEST = 32  # levels of lists and dictionaries; a record has seven
@@ -28,6 +28,7 @@ Number = float | None
 """What is not finite is stored as ``None``."""
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Setting = bool | int | float | str | None
+Part = TypeVar("Part", bound=BaseModel)
 
 
 class _Part(BaseModel):
@@ -188,26 +189,41 @@ class RunRecord(_Part):
 
 
 def typed(record: Mapping[str, Any]) -> RunRecord:
-    """A sound record by its attributes: ``typed(record).config.dataset.name``."""
-    return RunRecord.model_validate(record)
+    """A record by its attributes: ``typed(record).config.dataset.name``."""
+    return _of(RunRecord, record)
 
 
-def record_fault(value: Any) -> str | None:
-    """What keeps ``value`` from being a record; ``None`` if nothing does.
+def configuration_of(record: Mapping[str, Any]) -> Configuration:
+    """The configuration of a record alone, which takes a fifteenth of the time."""
+    return _of(Configuration, record.get("config"))
 
-    >>> record_fault({"schema": 1, "id": "x", "config": {}})
-    "id: string should match pattern '^[0-9a-f]{64}$', got 'x'"
+
+def seconds_of(record: Mapping[str, Any]) -> float:
+    """How long a finished run took."""
+    timing = _of(Timing, record.get("timing"))
+    return timing.train_seconds + timing.observe_seconds
+
+
+def checked_record(value: Any) -> RunRecord:
+    """``value`` by its attributes; a :class:`ValueError` says what keeps it from being a record.
+
+    >>> checked_record({"schema": 1, "id": "x", "config": {}})
+    Traceback (most recent call last):
+    ...
+    ValueError: id: string should match pattern '^[0-9a-f]{64}$', got 'x'
     """
-    return json_fault(value) or _fault(RunRecord, value)
+    return _checked(RunRecord, value)
 
 
-def configuration_fault(value: Any) -> str | None:
-    """What keeps ``value`` from being a configuration; ``None`` if nothing does.
+def checked_configuration(value: Any) -> Configuration:
+    """The same for a configuration.
 
-    >>> configuration_fault({"dataset": "cora"})
-    "dataset: input should be a valid dictionary or instance of Graph, got 'cora'"
+    >>> checked_configuration({"dataset": "cora"})
+    Traceback (most recent call last):
+    ...
+    ValueError: dataset: input should be a valid dictionary or instance of Graph, got 'cora'
     """
-    return json_fault(value) or _fault(Configuration, value)
+    return _checked(Configuration, value)
 
 
 def json_fault(value: Any) -> str | None:
@@ -249,13 +265,25 @@ def _is_text(text: str) -> bool:
         return False
 
 
-def _fault(kind: type[BaseModel], value: Any) -> str | None:
+def _of(kind: type[Part], value: Any) -> Part:
     try:
-        kind.model_validate(value)
+        return _validated(kind, value)
+    except ValueError as error:
+        raise RecordError(f"record: not the record of a run ({error})") from None
+
+
+def _checked(kind: type[Part], value: Any) -> Part:
+    if (fault := json_fault(value)) is not None:
+        raise ValueError(fault)
+    return _validated(kind, value)
+
+
+def _validated(kind: type[Part], value: Any) -> Part:
+    try:
+        return kind.model_validate(value)
     except ValidationError as error:
         # A value that may be one of several types gives an error for each; the first names the place.
-        return _explain(error.errors(include_url=False)[0])
-    return None
+        raise ValueError(_explain(error.errors(include_url=False)[0])) from None
 
 
 def _explain(error: Any) -> str:

@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import reprlib
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from ltga.data.atomic import write_atomic
 from ltga.errors import RecordError
 from ltga.train.checksums import FIELD, broken_seal, sealed, unsealed
 from ltga.train.record import SCHEMA, Record, plain, run_id
-from ltga.train.record_schema import record_fault
+from ltga.train.record_schema import RunRecord, checked_record
 
 MOST_BYTES = 1 << 30  # of a record; a hundred thousand epochs have a few per cent of that
 
@@ -35,6 +34,7 @@ class Stored:
     """A record as it was read, checked, and the checksums that came with it: none in one of an earlier version."""
 
     record: Record
+    typed: RunRecord
     checksums: Mapping[str, str]
 
 
@@ -83,19 +83,6 @@ def write_files(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Pat
     return base.with_suffix(".json")
 
 
-def check_writable(folder: str | Path) -> None:
-    """Raise unless runs can be stored in ``folder``, which need not exist yet: before training, not after."""
-    folder = Path(folder)
-    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    try:
-        # A file without a name: it leaves no trace, and tells more than permissions do.
-        with tempfile.TemporaryFile(dir=existing) as probe:
-            probe.write(b"probe")
-            probe.flush()
-    except OSError as error:
-        raise RecordError(f"{folder}: cannot be written ({error.strerror}: {existing})") from None
-
-
 def read_record(path: str | Path) -> Record:
     """The record stored at ``path``."""
     return read_stored(path).record
@@ -105,9 +92,9 @@ def read_stored(path: str | Path) -> Stored:
     """The record stored at ``path``, and its checksums."""
     path = Path(path)
     stored = decode_record(_content(path), str(path))
-    if path.stem != stored.record["id"]:
+    if path.stem != stored.typed.id:
         raise RecordError(
-            f"{path}: holds the record of another run, {stored.record['id']}; give it that name, or delete it"
+            f"{path}: holds the record of another run, {stored.typed.id}; give it that name, or delete it"
         )
     return stored
 
@@ -123,13 +110,15 @@ def decode_record(content: bytes, where: str, remedy: str = "delete it and run a
     if record.get("schema") != SCHEMA:
         found = reprlib.repr(record.get("schema"))
         raise RecordError(f"{where}: has schema {found}, this version reads {SCHEMA}; {remedy}")
-    if (fault := record_fault(record)) is not None:
-        raise RecordError(f"{where}: not the record of a run ({fault}); {remedy}")
-    if record["id"] != run_id(record["config"]):
-        raise RecordError(f"{where}: record {record['id'][:12]} is not of the run it says it is of; {remedy}")
+    try:
+        checked = checked_record(record)
+    except ValueError as error:
+        raise RecordError(f"{where}: not the record of a run ({error}); {remedy}") from None
+    if checked.id != run_id(record["config"]):
+        raise RecordError(f"{where}: record {checked.id[:12]} is not of the run it says it is of; {remedy}")
     if (part := broken_seal(record)) is not None:
         raise RecordError(f"{where}: its {part} have changed since it was written (checksum differs); {remedy}")
-    return Stored(unsealed(record), record.get(FIELD) or {})
+    return Stored(unsealed(record), checked, record.get(FIELD) or {})
 
 
 def read_arrays(path: str | Path, checksums: Mapping[str, str] | None = None) -> dict[str, np.ndarray]:

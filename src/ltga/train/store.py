@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -23,7 +24,7 @@ from filelock import FileLock, Timeout
 from ltga.data.atomic import write_atomic
 from ltga.errors import InputError, RecordError
 from ltga.train.record import Record, clean_text
-from ltga.train.storage import check_writable, read_record, write_files
+from ltga.train.storage import read_stored, write_files
 
 POLL_SECONDS = 1.0  # between looks at runs that another process is at
 
@@ -73,12 +74,12 @@ class Store:
         if not os.path.lexists(path):
             return None
         try:
-            record = read_record(path)
+            stored = read_stored(path)
         except RecordError as error:
             self.damaged[path.name] = str(error)
             return None
         self.damaged.pop(path.name, None)
-        return None if record["interrupted"] else record
+        return None if stored.typed.interrupted else stored.record
 
     def records(self) -> Iterator[Record]:
         """All finished runs; damaged ones are left out and noted in ``damaged``."""
@@ -95,11 +96,16 @@ class Store:
         self.damaged.pop(f"{run}.json", None)
 
     def check_writable(self) -> None:
-        """Raise now what would otherwise lose the first finished run."""
+        """Raise now what would otherwise lose the first finished run; the folder need not exist yet."""
+        existing = next(place for place in (self.folder, *self.folder.absolute().parents) if place.exists())
         try:
-            check_writable(self.folder)
-        except RecordError as error:
-            raise RecordError(f"{self._label}: {error}; mend that and start again") from None
+            # A file without a name: it leaves no trace, and tells more than permissions do.
+            with tempfile.TemporaryFile(dir=existing) as probe:
+                probe.write(b"probe")
+                probe.flush()
+        except OSError as error:
+            reason = f"{error.strerror}: {existing}"
+            raise RecordError(f"{self._label}: cannot write in {self.folder} ({reason}); give another folder") from None
 
     def failure(self, run: str) -> dict[str, Any] | None:
         """Why a run failed: ``error`` in one line, ``traceback``, ``died``, ``spec``, ``when`` and ``host``."""

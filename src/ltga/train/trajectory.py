@@ -7,7 +7,7 @@ from types import TracebackType
 import torch
 from torch import Tensor
 
-from ltga.nn.index import EdgeIndex
+from ltga.nn.index import GatedIndex
 from ltga.nn.interface import Network
 
 LayerIndex = dict[str, list[float]]  # "mean" per head and, for an edge gate, "std" over its edges
@@ -47,7 +47,7 @@ class IndexWatch:
         self._seen.clear()
         return found
 
-    def _note(self, gate: EdgeIndex, q: Tensor) -> None:
+    def _note(self, gate: GatedIndex, q: Tensor) -> None:
         if gate.training:
             return
         std, mean = torch.std_mean(q.detach().double(), dim=0, correction=0)

@@ -86,6 +86,19 @@ class GAT(Network):
         x = self.hidden(x, edge_index, edge_attr)
         return self._apply_layer(len(self.convs) - 1, x, edge_index, edge_attr)
 
+    def weights_for_ltga(self) -> dict[str, Tensor] | None:
+        """PyG's ``GATConv`` by the names of ``LTGAConv``: one projection for both ends, without a bias."""
+        renamed: dict[str, Tensor] = {}
+        for name, value in self.state_dict().items():
+            prefix, _, last = name.partition(".lin.")
+            if last:
+                for side in ("lin_l", "lin_r"):
+                    renamed[f"{prefix}.{side}.weight"] = value
+                    renamed[f"{prefix}.{side}.bias"] = value.new_zeros(value.size(0))
+            else:
+                renamed[name.replace("att_src", "att").replace("att_dst", "att_target")] = value
+        return renamed
+
     def attention_weights(self, x: Any, edge_index: Any, edge_attr: Tensor | None = None) -> LayerWeights:
         layers = []
         for conv in self.convs:
@@ -112,3 +125,7 @@ class GATv2(GAT):
     """
 
     conv_class: ClassVar[Any] = GATv2Conv
+
+    def weights_for_ltga(self) -> dict[str, Tensor]:
+        """As they are: ``LTGAConv`` has the names of ``GATv2Conv``."""
+        return dict(self.state_dict())

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from ltga.errors import GraphError
-from ltga.kernels.fingerprint import fingerprint, is_assumed_constant
-from ltga.kernels.neighbourhoods import check_edge_index
+from ltga.kernels.runtime.memo import TensorMemo
+from ltga.kernels.runtime.neighbourhoods import check_edge_index
 
 T = TypeVar("T")
 
@@ -38,11 +38,9 @@ def sound_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
 
 
 class OncePerGraph(Generic[T]):
-    """Remembers what ``build(edge_index, num_nodes, dtype)`` made of the last graph it was shown.
+    """Remembers what ``build(edge_index, num_nodes, dtype)`` made of a graph, for as long as its tensor lives.
 
-    A graph is the same if it is the same tensor object with the same content, by its hash; of a tensor of
-    :func:`ltga.kernels.assume_constant` it is enough that torch has counted no in-place write. The edges are
-    checked when they are new. The memory holds one graph and is left out of copies and pickles of a model.
+    The edges are checked when they are new. What is remembered is left out of copies and pickles of a model.
 
     >>> degree = OncePerGraph(lambda edge_index, n, dtype: edge_index[1].bincount(minlength=n))
     >>> edge_index = torch.tensor([[0, 1], [1, 2]])
@@ -55,34 +53,25 @@ class OncePerGraph(Generic[T]):
 
     def __init__(self, build: Callable[[Tensor, int, torch.dtype], T]) -> None:
         self._build = build
-        self._graph: Tensor | None = None
-        self._key: tuple[Any, ...] | None = None
-        self._value: T | None = None
+        self._known: TensorMemo[T] = TensorMemo()
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> T:
-        state = _state(edge_index)
-        key = (state, num_nodes, dtype)
-        if self._value is None or edge_index is not self._graph or state is None or key != self._key:
+        on_cpu = isinstance(edge_index, Tensor) and edge_index.device.type == "cpu"
+        lasting = isinstance(edge_index, Tensor) and edge_index.layout == torch.strided
+        lasting = lasting and (on_cpu or not edge_index.is_inference())  # else there is no telling whether it changed
+        value = self._known.get(edge_index, (num_nodes, dtype)) if lasting else None
+        if value is None:
+            content = self._known.content(edge_index) if lasting and on_cpu else None
             # Outside inference mode, so that what is kept can later serve training too.
             with torch.inference_mode(False), torch.no_grad():
-                self._value = self._build(sound_edges(edge_index, num_nodes), num_nodes, dtype)
-            self._graph, self._key = edge_index, key
-        return self._value
+                value = self._build(sound_edges(edge_index, num_nodes), num_nodes, dtype)
+            if lasting:
+                self._known.put(edge_index, (num_nodes, dtype), content, value)
+        return value
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._build,)
-
-
-def _state(edge_index: Any) -> tuple[Any, ...] | None:
-    """What stays the same for as long as a tensor's content does; ``None`` if that cannot be told."""
-    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
-        return None
-    counted = not edge_index.is_inference()
-    version = edge_index._version if counted else None
-    if counted and (edge_index.device.type != "cpu" or is_assumed_constant(edge_index)):
-        return version, edge_index.data_ptr(), edge_index.shape
-    return (version, fingerprint(edge_index)) if edge_index.device.type == "cpu" else None
 
 
 class SparseOperator:

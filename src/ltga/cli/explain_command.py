@@ -1,0 +1,122 @@
+"""``ltga explain``: what attention did in a stored run, in the terminal, as files, and as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ltga.cli.output import check_output
+from ltga.cli.terminal import plain_table, say
+from ltga.data import load_dataset
+from ltga.errors import InputError
+from ltga.explanation.explain import explain
+from ltga.explanation.result import Explanation
+from ltga.nn.methods import find_method
+from ltga.train.fit import load_run
+
+MOST_ROWS = 20
+
+
+def explain_run(
+    console: Console,
+    run: Path,
+    page: Path | None,
+    parquet: Path | None,
+    graphml: Path | None,
+    node: int | None,
+    data: Path | None,
+    graph: str | None,
+) -> None:
+    """Print a summary (and a node's neighbourhood) and write what was asked for."""
+    for path, option in ((page, "--page"), (parquet, "--parquet"), (graphml, "--graphml")):
+        check_output(path, option)
+    finished = load_run(_record(run))
+    dataset = load_dataset(graph or finished.typed.config.dataset.name, data)
+    inside = explain(finished, dataset)
+    around = None if node is None else _neighbourhood(inside, node)
+    _summary(console, inside)
+    if around is not None:
+        console.print(around)
+    if page is not None:
+        from ltga.explanation.page import write_page
+
+        write_page(inside, page)
+    if parquet is not None:
+        inside.to_parquet(parquet)
+    if graphml is not None:
+        inside.to_graphml(graphml)
+    for path in (page, parquet, graphml):
+        if path is not None:
+            size = path.stat().st_size / 1e6
+            say(console, f"Wrote {path} ({size:.1f} MB).")
+
+
+def _record(run: Path) -> Path:
+    """The record meant by RUN: a path, with or without ``.json``, or a folder with a single record."""
+    if run.is_dir():
+        records = sorted(run.glob("*.json"))
+        if len(records) == 1:
+            return records[0]
+        example = f", for example {records[0]}" if records else ""
+        raise InputError(f"RUN: {run} is a folder with {len(records)} records; give the path of one{example}")
+    beside = run.with_name(f"{run.name}.json")
+    return beside if not run.exists() and beside.exists() else run
+
+
+def _summary(console: Console, inside: Explanation) -> None:
+    run, loops = inside.typed, inside.self_loop
+    scores = next(run.metrics[part] for part in ("test", "train", "val") if part in run.metrics)
+    score = getattr(scores, inside.dataset.metric)
+    shown = "not defined" if score is None else f"{100 * score:.1f} %"
+    console.print(
+        f"[bold]{escape(find_method(run.config.method).label)}[/bold] on {escape(inside.dataset.name)}, seed "
+        f"{run.config.seed}: {inside.dataset.metric} {shown}",
+    )
+    letter = "alpha" if inside.normalizer == "entmax" else "q"
+    heads = plain_table(">layer", ">head", f">{letter}", ">exact zeros", ">effective neighbours")
+    for row in inside.heads().to_dict("records"):
+        cells = (f"{row['q']:.2f}", f"{100 * row['zero_fraction']:.1f} %", f"{row['effective_neighbors']:.2f}")
+        heads.add_row(str(row["layer"]), str(row["head"]), *cells)
+    console.print(heads)
+    edges, everyone = int((~loops).sum()), int((inside.unanimous & ~loops).sum())
+    some = int(((inside.ignored_by.sum(axis=0) > 0) & ~loops).sum())
+    console.print(
+        f"Of {edges:,} edges, {some:,} are ignored by some head and {everyone:,} by every head of every layer.",
+    )
+    planted, zeros = inside.planted, int(inside.ignored[:, ~loops].sum())
+    if planted is not None and zeros:
+        noise, share = int(inside.ignored[:, planted].sum()), float(planted[~loops].mean())
+        console.print(
+            f"{noise:,} of the {zeros:,} zero weights lie on planted noise edges ({100 * share:.0f} % of all edges are "
+            "planted).",
+        )
+    if zeros:
+        _print_pairs(console, inside)
+
+
+def _print_pairs(console: Console, inside: Explanation) -> None:
+    headings = ("class", "neighbour's class", ">edges", ">ignored")
+    pairs = plain_table(*headings, title="Most ignored class pairs", title_justify="left")
+    for row in inside.class_pairs().head(5).to_dict("records"):
+        cells = (f"{row['edges']:,}", f"{100 * row['ignored']:.1f} %")
+        pairs.add_row(escape(row["target_class"]), escape(row["source_class"]), *cells)
+    console.print(pairs)
+
+
+def _neighbourhood(inside: Explanation, node: int) -> Table:
+    frame, shown = inside.neighbourhood(node), inside.nodes().iloc[node]
+    title = f"Node {node}: class {shown['class']}, predicted {shown['predicted']}"
+    layers = range(1, inside.num_layers + 1)
+    weights = [f">weight, layer {layer}" for layer in layers]
+    around = plain_table(">neighbour", "class", *weights, ">ignored by", title=escape(title), title_justify="left")
+    heads = inside.num_layers * inside.num_heads
+    for row in frame.head(MOST_ROWS).to_dict("records"):
+        name = "itself" if row["self_loop"] else str(row["source"])
+        cells = (f"{row[f'mean_weight_layer{layer}']:.3f}" for layer in layers)
+        around.add_row(name, escape(row["source_class"]), *cells, f"{row['ignored_by']} of {heads}")
+    if len(frame) > MOST_ROWS:
+        around.caption = f"and {len(frame) - MOST_ROWS} more"
+    return around

@@ -1,0 +1,174 @@
+"""``ltga train``: several methods, a few seeds, live progress, and a table that says what q did."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import TaskID
+
+from ltga.cli.allocator import keep_freed_memory
+from ltga.cli.compiled import compiled_kernels
+from ltga.cli.output import check_output
+from ltga.cli.plan import Plan, check_plan
+from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, table
+from ltga.cli.terminal import run_bar, say
+from ltga.data import Dataset, load_dataset
+from ltga.errors import InputError, LTGAError
+from ltga.nn.methods import find_method
+from ltga.train import EpochInfo, Run, load_run
+from ltga.train.fit import execute_and_store
+from ltga.train.planned import plan_run
+from ltga.train.record import clean_text
+from ltga.train.store import Store
+
+LONGEST_NAME = 100  # of a graph in the name of its page; a file name has 255 bytes
+
+
+def train_and_compare(
+    results: Console,
+    messages: Console,
+    plan: Plan,
+    store: Path,
+    page: Path | None = None,
+    data: Path | None = None,
+    convention: str | None = None,
+    fresh: bool = False,
+    json_wanted: bool = False,
+) -> None:
+    """Train every method with every seed, store the runs, print a comparison and write a page.
+
+    Runs that ``store`` already holds are taken from there unless ``fresh``.
+    """
+    graph = load_dataset(plan.dataset, data, convention=convention)
+    graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
+    check_plan(plan, graph)
+    runs = Store(store, "--out")
+    runs.check_writable()
+    check_output(page, "--page")
+    keep_freed_memory()
+    messages.print(
+        f"[bold]{escape(graph.name)}[/bold]: {graph.data.num_nodes:,} nodes, {graph.data.num_edges:,} edges, "
+        f"{graph.num_classes} classes; {len(plan.methods)} methods x {plan.seeds} seeds",
+    )
+    groups = _all_runs(graph, plan, runs, fresh, messages)
+    page = _page(graph, groups, store, page, messages)
+    if json_wanted:
+        print(json.dumps(as_json(graph, plan, groups, store, page), indent=1, allow_nan=False))
+        return
+    results.print(table(graph, groups))
+    for sentence in sentences(graph, plan, groups):
+        results.print(sentence, markup=False)
+    where = f"Runs are in {store}/." + ("" if page is None else f" Open {page} to walk through the graph.")
+    say(results, where)
+
+
+def _all_runs(graph: Dataset, plan: Plan, store: Store, fresh: bool, messages: Console) -> list[Group]:
+    """Every run from the store, or made and stored; what another process is at is waited for."""
+    fingerprint = graph.fingerprint
+    rows = [
+        [plan_run(graph, name, seed, None, plan.protocol, fingerprint=fingerprint) for seed in range(1, plan.seeds + 1)]
+        for name in plan.methods
+    ]
+    planned = {run.id: run for row in rows for run in row}
+    done: dict[str, Finished] = {}
+    with _Live(messages, plan, graph) as live:
+
+        def find(run: str) -> Run | None:
+            return None if fresh else _whole_run(store, run)
+
+        def make(run: str) -> Run:
+            live.starts(planned[run].method, planned[run].seed)
+            return execute_and_store(planned[run], store, (live.epoch,))
+
+        for run, result, reused in store.each_once(planned, find, make, live.waits):
+            done[run] = finished(result, store.folder / f"{run}.json", graph, reused)
+            live.finished(done[run])
+    return [Group(find_method(name), [done[run.id] for run in row]) for name, row in zip(plan.methods, rows)]
+
+
+def _whole_run(store: Store, run: str) -> Run | None:
+    """A stored run with its model; ``None`` if it is to be run, because it is damaged for example."""
+    path = store.folder / f"{run}.json"
+    if not path.exists():
+        return None
+    try:
+        found = load_run(path)
+    except LTGAError:
+        return None
+    return None if found.record["interrupted"] else found
+
+
+def _page(graph: Dataset, groups: list[Group], store: Path, path: Path | None, messages: Console) -> Path | None:
+    """A page about the last method that learns q (else the last with attention), first seed."""
+    looks = [group for group in groups if group.runs[0].record.attention is not None]
+    learned = [group for group in looks if group.method.family == "learned q"]
+    if not looks:
+        return None
+    chosen = (learned or looks)[-1]
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", graph.name).strip("-.") or "graph"
+    plain = plain[:LONGEST_NAME]
+    try:
+        return _write_page(chosen.runs[0].path, graph, path or store / f"{plain}-{chosen.method.name}.html")
+    except (InputError, UnicodeError) as error:  # for example too large for a page; the results do not depend on it
+        if path is not None:
+            raise InputError(f"--page: {error}") if isinstance(error, UnicodeError) else error from None
+        messages.print(f"no page: {error}", markup=False)
+        return None
+
+
+def _write_page(record: Path, graph: Dataset, path: Path) -> Path:
+    from ltga.explanation.explain import explain
+    from ltga.explanation.page import write_page
+
+    return write_page(explain(record, graph), path)
+
+
+class _Live:
+    """What is seen while training: a bar with loss, validation and q on a terminal, a line per run everywhere."""
+
+    def __init__(self, console: Console, plan: Plan, graph: Dataset) -> None:
+        self._console, self._plan, self._graph = console, plan, graph
+        self._progress = run_bar(console)
+        self._bar: TaskID = self._progress.add_task("", total=len(plan.methods) * plan.seeds)
+        self._title = ""
+
+    def __enter__(self) -> _Live:
+        self._progress.start()
+        if self._plan.protocol.backend != "torch" and not compiled_kernels():
+            self._console.print("Compiling the kernels: about a minute, the first time only.")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def starts(self, method: str, seed: int) -> None:
+        self._title = f"{method} seed {seed}"
+        self._progress.update(self._bar, description=self._title)
+
+    def waits(self, left: int) -> None:
+        runs = "a run" if left == 1 else f"{left} runs"
+        self._console.print(f"Waiting for {runs} that another process is at.")
+
+    def epoch(self, info: EpochInfo) -> None:
+        means = [sum(layer["mean"]) / len(layer["mean"]) for layer in info.q if layer.get("mean")]
+        q = f"  q {' '.join(f'{mean:.2f}' for mean in means)}" if means else ""
+        self._progress.update(
+            self._bar,
+            description=f"{self._title}  epoch {info.epoch}  loss {info.train_loss:.2f}  "
+            f"val {100 * info.val_accuracy:.1f} %{q}",
+        )
+
+    def finished(self, done: Finished) -> None:
+        self._progress.advance(self._bar)
+        record, config = done.record, done.record.config
+        q = f", q {done.mean_q:.2f}" if done.mean_q is not None else ""
+        part, metric = score_name(self._graph, [done])
+        how = "taken from the store" if done.reused else f"{record.timing.train_seconds:.1f} s"
+        self._console.print(
+            f"{config.method}, seed {config.seed}: {part} {metric} {100 * done.score(part, metric):.1f} %, "
+            f"best epoch {record.best_epoch}{q} ({how})",
+        )

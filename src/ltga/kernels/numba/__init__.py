@@ -1,0 +1,1 @@
+"""Compiled loops for the CPU; importing any of them loads numba."""

@@ -1,0 +1,1 @@
+"""Operators that torch knows: checked, differentiable, each with its plain definition beside the compiled one."""

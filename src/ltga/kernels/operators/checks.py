@@ -1,0 +1,98 @@
+"""Everything compiled attention code relies on, checked before it runs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ltga.errors import GraphError, InputError
+from ltga.kernels.codes import GIVEN, NORMALIZERS, SCORINGS
+from ltga.kernels.operators.operands import Kind, Operands, Results, Structure
+
+
+def check_attention(operands: Operands, graph: Structure, kind: Kind, needs_logits: bool = True) -> None:
+    """Everything that compiled code relies on; raises before it runs."""
+    x = operands.x
+    if x.dim() != 3 or x.dtype not in (torch.float32, torch.float64) or x.device.type != "cpu":
+        raise InputError(f"x: expected a CPU float32/float64 tensor [S, H, C], got {x.dtype} {list(x.shape)}")
+    if kind.scoring not in SCORINGS.values() or kind.normalizer not in NORMALIZERS.values():
+        raise InputError(f"scoring, normalizer: expected 0, 1 or 2, got {kind.scoring} and {kind.normalizer}")
+    for name, value in operands._asdict().items():
+        rank = 3 if name in ("x", "target", "edge_weight") else 2
+        if value is not None and (value.dim() != rank or not value.is_floating_point() or not value.is_cpu):
+            raise InputError(
+                f"{name}: expected a {rank}-D CPU floating-point tensor, got {value.dtype} {list(value.shape)}"
+            )
+    check_graph(graph, x.size(0))
+    _check_shapes(operands, len(graph.ptr) - 1, len(graph.col), kind.average)
+    if kind.scoring == GIVEN:
+        if needs_logits and operands.given is None:
+            raise InputError("given: logits are needed when scoring='given'")
+    elif operands.target is None or operands.att is None:
+        raise InputError("target, att: are needed unless the logits are given")
+
+
+def _check_shapes(operands: Operands, nodes: int, edges: int, average: bool) -> None:
+    heads, channels = operands.x.shape[1:]
+    edge_attr, edge_weight = operands.edge_attr, operands.edge_weight
+    if (edge_attr is None) != (edge_weight is None):
+        raise InputError("edge_attr, edge_weight: give both or neither")
+    features = 0 if edge_attr is None else edge_attr.size(1)
+    expected: dict[str, tuple[tuple[int, ...], ...]] = {
+        "target": ((nodes, heads, channels),),
+        "att": ((heads, channels),),
+        "edge_attr": ((edges, features),),
+        "edge_weight": ((features, heads, channels),),
+        "given": ((edges, heads),),
+        "scale": ((1, heads), (edges, heads)),
+        "shift": ((edges, heads),),
+        "q": ((1, heads), (edges, heads)),
+        "keep": ((edges, heads),),
+        "bias": ((1, channels),) if average else ((heads, channels),),
+    }
+    for name, shapes in expected.items():
+        value = getattr(operands, name)
+        if value is not None and tuple(value.shape) not in shapes:
+            raise InputError(f"{name}: expected shape {' or '.join(map(str, shapes))}, got {tuple(value.shape)}")
+
+
+def check_graph(structure: tuple[Tensor | None, ...], sources: int) -> None:
+    """Six arrays as in ``Neighbourhoods.structure`` (the last three may be None); raises if they are not sound."""
+    from ltga.kernels.numba.sweeps import check_structure
+
+    ptr, col, perm, tptr, tcol, tpos = structure
+    for name, array, dtype in (
+        ("ptr", ptr, torch.int64), ("col", col, torch.int32), ("perm", perm, torch.int32),
+        ("tptr", tptr, torch.int64), ("tcol", tcol, torch.int32), ("tpos", tpos, torch.int32),
+    ):  # fmt: skip
+        if array is not None and (array.dim() != 1 or array.dtype != dtype or not array.is_contiguous()):
+            raise GraphError(f"{name}: expected a contiguous 1-D {dtype} tensor, got {array.dtype} {list(array.shape)}")
+    assert ptr is not None and col is not None and perm is not None
+    broken = check_structure(ptr.numpy(), col.numpy(), perm.numpy(), sources)
+    if not broken and tptr is not None:
+        assert tcol is not None and tpos is not None
+        broken = 10 * check_structure(tptr.numpy(), tcol.numpy(), tpos.numpy(), len(ptr) - 1)
+        if not broken and (len(tptr) != sources + 1 or len(tcol) != len(col)):
+            broken = 50
+    if broken:
+        raise GraphError(
+            f"neighbourhoods: not a valid CSR structure for {sources} sources (rule {broken}); "
+            f"build it with ltga.kernels.neighbourhoods"
+        )
+
+
+def check_gradients(
+    grad_out: Tensor, grad_alpha: Tensor | None, operands: Operands, results: Results, nodes: int, edges: int
+) -> None:
+    """The same for what only the backward pass takes."""
+    heads, channels = operands.x.shape[1:]
+    if tuple(grad_out.shape) not in ((nodes, heads, channels), (nodes, 1, channels)):
+        raise InputError(f"grad_out: expected {(nodes, heads, channels)}, got {tuple(grad_out.shape)}")
+    raw = None if operands.scale is None else results.raw
+    for name, value in (
+        ("grad_alpha", grad_alpha), ("raw", raw), ("logits", results.logits), ("weights", results.weights)
+    ):  # fmt: skip
+        if value is not None and (tuple(value.shape) != (edges, heads) or not value.is_contiguous()):
+            raise InputError(f"{name}: expected a contiguous tensor {(edges, heads)}, got {tuple(value.shape)}")
+        if value is not None and value.dtype != operands.x.dtype:
+            raise InputError(f"{name}: expected {operands.x.dtype}, got {value.dtype}")

@@ -1,0 +1,125 @@
+"""Dropout from a counter-based generator: parallel, and a function of (key, position) alone.
+
+torch's CPU generator is serial and its numbers depend on everything drawn before. Here the mask of an
+element is a hash of a key and the element's position, so two models given the same key see the same
+dropout whatever else they do, and the backward pass recomputes the mask instead of storing it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ltga.errors import InputError
+from ltga.kernels.operators.dispatch import operator
+from ltga.kernels.runtime import buffers
+from ltga.kernels.runtime.backends import has_compiled_kernels
+from ltga.kernels.runtime.fingerprint import mix_key
+from ltga.kernels.runtime.threads import run_blocks
+
+CHUNK = 1024  # elements that share one row key
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Which rows of a larger array an array holds, so that dropout can treat them as it would there."""
+
+    rows: Tensor  # [n] their numbers, int64
+    total: int  # rows of the larger array
+
+
+def counter_dropout(x: Tensor, p: float, key: tuple[int, ...], part: Part | None = None) -> Tensor:
+    """Zero each element with probability ``p`` and scale the rest by 1/(1-p), as told by ``key``.
+
+    With ``part``, ``x`` gets the mask that those rows of the larger array would get.
+
+    >>> x = torch.ones(4, 1000)
+    >>> torch.equal(counter_dropout(x, 0.4, (1, 2)), counter_dropout(x, 0.4, (1, 2)))
+    True
+    >>> torch.equal(counter_dropout(x, 0.4, (1, 2)), counter_dropout(x, 0.4, (1, 3)))
+    False
+    """
+    if not 0.0 <= p <= 1.0:
+        raise InputError(f"p: must lie in [0, 1], got {p!r}")
+    if p == 0.0:
+        return x
+    if x.device.type != "cpu":
+        raise InputError("counter_dropout: only CPU tensors are supported; use torch's dropout elsewhere")
+    wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
+    rows = None if part is None else checked_rows(part, x)
+    return _counter_dropout(wide, p, mix_key(key), rows).to(x.dtype)
+
+
+def checked_rows(part: Part, x: Tensor) -> Tensor:
+    """The rows of ``part``, found to be those of ``x`` [n, C]."""
+    rows = part.rows
+    if x.dim() != 2 or rows.shape != x.shape[:1] or rows.dtype != torch.int64:
+        raise InputError(f"part: expected the number of each of the {len(x)} rows of x [n, C], int64")
+    if len(rows) and (int(rows.min()) < 0 or int(rows.max()) >= part.total):
+        raise InputError(f"part: has rows outside 0..{part.total - 1}")
+    return rows
+
+
+@operator("counter_dropout")
+def _counter_dropout(x: Tensor, p: float, key: int, rows: Tensor | None = None) -> Tensor:
+    if not has_compiled_kernels():
+        return x * torch.from_numpy(plain_mask(tuple(x.shape), p, key, rows)).to(x.dtype)
+    from ltga.kernels.numba.hashing import dropout_chunks, dropout_rows
+
+    out = buffers.empty(tuple(x.shape), x.dtype)
+    given = x.detach().contiguous().numpy()
+    mask = (min(round(p * 2**32), 2**32 - 1), given.dtype.type(0.0 if p == 1.0 else 1.0 / (1.0 - p)), key)
+    if rows is None:
+        chunks = -(-x.numel() // CHUNK)
+        blocks = [(a, min(a + 64, chunks)) for a in range(0, chunks, 64)]
+        flat, target = given.reshape(-1), out.view(-1).numpy()
+        run_blocks(blocks, lambda _, first, last: dropout_chunks(first, last, flat, *mask, target))
+    else:
+        step = max(1, 64 * CHUNK // max(x.size(1), 1))
+        blocks = [(a, min(a + step, len(x))) for a in range(0, len(x), step)]
+        numbers, target = rows.numpy(), out.numpy()
+        run_blocks(blocks, lambda _, first, last: dropout_rows(first, last, given, numbers, *mask, target))
+    return out
+
+
+def plain_mask(shape: tuple[int, ...], p: float, key: int, rows: Tensor | None = None) -> np.ndarray:
+    """0 or 1/(1-p) for every element, by the compiled loops' arithmetic on whole arrays."""
+    position: np.ndarray = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
+    if rows is not None:
+        position = rows.numpy().astype(np.uint64)[:, None] * np.uint64(shape[1]) + np.arange(shape[1], dtype=np.uint64)
+    z = np.uint64(key & (1 << 64) - 1) + (position // np.uint64(CHUNK) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    low, high = z.astype(np.uint32), (z >> np.uint64(32)).astype(np.uint32)
+
+    def mixed(h: np.ndarray) -> np.ndarray:
+        h = (h ^ (h >> np.uint32(16))) * np.uint32(0x7FEB352D)
+        h = (h ^ (h >> np.uint32(15))) * np.uint32(0x846CA68B)
+        return h ^ (h >> np.uint32(16))
+
+    hashed = mixed(mixed((position % np.uint64(CHUNK)).astype(np.uint32) + low) ^ high)
+    kept = hashed >= np.uint32(min(round(p * 2**32), 2**32 - 1))
+    return kept * (0.0 if p == 1.0 else 1.0 / (1.0 - p))
+
+
+@_counter_dropout.register_fake
+def _(x, p, key, rows=None):  # type: ignore[no-untyped-def]
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    _, ctx.p, ctx.key, rows = inputs
+    ctx.save_for_backward(rows)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+    return _counter_dropout(grad, ctx.p, ctx.key, *ctx.saved_tensors), None, None, None
+
+
+_counter_dropout.register_autograd(_backward, setup_context=_setup_context)

@@ -1,1 +1,0 @@
-"""Records and explanations as something to read: pages."""

@@ -1,0 +1,1 @@
+"""Who does the runs of a study: this process, several processes, or a Ray cluster."""

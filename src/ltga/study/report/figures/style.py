@@ -1,0 +1,144 @@
+"""How figures look and how they are kept: one look per method everywhere, told apart without colour too."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from ltga.study import Experiment
+from ltga.train.storage import write_atomic
+
+# Okabe and Ito's palette without its yellow, which white paper swallows.
+BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
+)  # fmt: skip
+GREY = "#7F7F7F"
+PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK)
+
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "figure.facecolor": "white",
+    "svg.fonttype": "path",  # the same letters, and so the same room for them, everywhere
+    "svg.hashsalt": "ltga",
+    "text.parse_math": False,  # names come from data: a dollar sign is a dollar sign
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure with the stem of its files and a caption."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+def drawing_name(experiment: Experiment, dataset: str) -> str:
+    """The stem of the files of an experiment's figure of one dataset, whatever characters its name has."""
+    return f"{experiment.name}-{re.sub(r'[^A-Za-z0-9.-]+', '-', dataset)}"
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, marker and dashes of a line."""
+
+    colour: str
+    marker: str = "o"
+    dashes: str = "-"
+
+    def line(self, **changes: Any) -> dict[str, Any]:
+        """Arguments for ``Axes.plot``."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.dashes, **changes}
+
+
+LOOKS: dict[str, Look] = {
+    "gcn": Look(BLACK, "s"),
+    "gat": Look(ORANGE, "D"),
+    "gatv2": Look(RED, "^"),
+    "ltga-global": Look(SKY, "v"),
+    "ltga-layer": Look(GREEN, "P"),
+    "ltga-head": Look(BLUE, "o"),
+    "ltga-edge": Look(PURPLE, "X"),
+    "frozen-q0.5": Look(SKY, "v", "--"),
+    "frozen-q0.8": Look(GREEN, "<", "--"),
+    "frozen-q1.0": Look(BLACK, "s", "--"),
+    "frozen-q1.2": Look(ORANGE, "D", "--"),
+    "frozen-q1.5": Look(RED, "^", "--"),
+    "frozen-q2.0": Look(PURPLE, ">", "--"),
+    "entmax-1.2": Look(ORANGE, ">", ":"),
+    "entmax-1.5": Look(RED, ">", ":"),
+    "sparsemax": Look(PURPLE, ">", ":"),
+    "gatv2-edge-bias": Look(RED, "p", "-."),
+    "gatv2-edge-scale": Look(GREEN, "p", "-."),
+    "gatv2-temperature": Look(ORANGE, "p", "-."),
+    "dot-softmax": Look(RED, "*", "--"),
+    "dot-ltga-head": Look(BLUE, "*", "--"),
+    "h2gcn": Look(GREEN, "h"),
+    "gprgnn": Look(SKY, "h"),
+    "fagcn": Look(ORANGE, "h"),
+    "linkx": Look(PURPLE, "h"),
+}
+"""Method -> its look in every figure."""
+
+
+def look(method: str) -> Look:
+    """The look of a method; grey for one nobody knows."""
+    return LOOKS.get(method, Look(GREY, "."))
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Inside, figures are drawn in our style, whatever the user's matplotlib settings."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(RC)  # type: ignore[arg-type]
+        yield
+
+
+def svg_text(figure: Figure, name: str) -> str:
+    """The figure as an ``<svg>`` element whose ids cannot collide with those of another on one page."""
+    stream = io.StringIO()
+    with style():
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    text = stream.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    prefix = re.sub(r"[^a-z0-9-]", "-", name.lower())
+    numbers: dict[str, int] = {}  # matplotlib's own ids contain addresses in memory; these are the same every time
+
+    def renamed(found: re.Match[str]) -> str:
+        return f"{found[1]}{prefix}-{numbers.setdefault(found[2], len(numbers))}"
+
+    return re.sub(r"""(\bid="|href="#|url\(#)([^")]+)""", renamed, text)
+
+
+def save(figure: Figure, folder: Path, name: str) -> str:
+    """Write ``name``.svg and ``name``.png; returns the SVG element."""
+    text = svg_text(figure, name)
+    header = '<?xml version="1.0" encoding="utf-8"?>\n'
+    write_atomic(folder / f"{name}.svg", lambda stream: stream.write((header + text).encode()))
+    with style():
+        write_atomic(
+            folder / f"{name}.png",
+            lambda stream: figure.savefig(stream, format="png", dpi=150, metadata={"Software": None}),
+        )
+    return text

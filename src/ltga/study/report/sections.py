@@ -1,0 +1,123 @@
+"""Which tables and figures belong to which experiment, and how many of its runs there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ltga.study import Experiment
+from ltga.study.report import edge_pivots, pivots, significance
+from ltga.study.report.accuracy import accuracy_table, headline_table
+from ltga.study.report.analysis_table import lacking
+from ltga.study.report.figures import (
+    curves,
+    gate_panels,
+    lorenz_curves,
+    pruning_bars,
+    q_at_a_glance,
+    rank_diagram,
+    reliability_diagrams,
+    trajectories,
+)
+from ltga.study.report.figures.style import Drawing, style
+from ltga.study.report.runs import PAIRED, Study
+from ltga.study.report.tables import NONE_IMPORTED, Imports, Table
+
+MakeTable = Callable[[Study, Experiment], Table]
+MakeFigures = Callable[[Study, Experiment], list[Drawing]]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What shows an experiment, and the analysis of its runs that this needs."""
+
+    tables: Sequence[MakeTable] = ()
+    figures: MakeFigures | None = None
+    analysis: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """One experiment as a report shows it.
+
+    Attributes:
+        done: how many of its runs are finished.
+        remarks: what cannot be shown, and why.
+        imported: which of its runs came from an archive.
+    """
+
+    experiment: Experiment
+    tables: tuple[Table, ...]
+    drawings: tuple[Drawing, ...]
+    done: int
+    remarks: tuple[str, ...]
+    imported: Imports = NONE_IMPORTED
+
+    @property
+    def wanted(self) -> int:
+        return len(self.experiment.runs)
+
+
+_SWEEP = Parts([pivots.SWEEP])
+_ACCURACY = Parts([accuracy_table])
+_PRUNING = Parts(
+    [edge_pivots.COUNTERFACTUALS, edge_pivots.PRUNED_EDGES, edge_pivots.PLANTED_EDGES],
+    pruning_bars.draw_pruning,
+    "pruning",
+)
+
+PARTS: Mapping[str, Parts] = {
+    "headline": Parts([headline_table, significance.primary_table]),
+    "headline-paired": Parts([headline_table]),
+    "critical-difference": Parts([significance.ranks_table], rank_diagram.draw_ranks),
+    "pairwise-seeds": Parts([significance.seeds_table]),
+    "pairwise": Parts([significance.datasets_table]),
+    "composition": _ACCURACY,
+    "frozen-q": _ACCURACY,
+    "frozen-q-curves": Parts(figures=curves.draw_frozen),
+    "entmax": _ACCURACY,
+    "edge-controls": _ACCURACY,
+    "heterophily": _ACCURACY,
+    "granularity": _ACCURACY,
+    "granularity-q": Parts([pivots.GRANULARITY_Q]),
+    "q-analysis": Parts([pivots.Q_ANALYSIS]),
+    "q-overview": Parts(figures=q_at_a_glance.draw_overview),
+    "q-trajectories": Parts(figures=trajectories.draw_trajectories),
+    "gradient": Parts(figures=trajectories.draw_gradients),
+    "pruning": _PRUNING,
+    "gate": Parts([edge_pivots.GATE, edge_pivots.COVARIATES], gate_panels.draw_gate, "gate"),
+    "edge-q": Parts(figures=gate_panels.draw_edge_q, analysis="edge-q"),
+    "attention-concentration": Parts([pivots.CONCENTRATION], lorenz_curves.draw_lorenz, "concentration"),
+    "calibration": Parts([pivots.calibration_table], reliability_diagrams.draw_calibration, "calibration"),
+    "sweep-lambda": _SWEEP,
+    "sweep-warmup": _SWEEP,
+    "sweep-kappa": _SWEEP,
+    "sweep-delta": _SWEEP,
+    "sweep-granularity": Parts([pivots.GRANULARITY]),
+    "sweeps": Parts(figures=curves.draw_sweeps),
+    "sweep-cross": _SWEEP,
+    "depth": Parts([pivots.DEPTH], curves.draw_depth, "smoothing"),
+    "synthetic": Parts([pivots.SYNTHETIC], curves.draw_synthetic),
+}
+"""Experiment -> what shows it; a paired twin is shown as its original, any other experiment by its accuracies."""
+
+
+def make_section(study: Study, experiment: Experiment) -> Section:
+    """The tables and figures of an experiment, from the runs there are."""
+    done = len(study.runs(experiment))
+    parts = PARTS.get(experiment.name) or PARTS.get(experiment.name.removesuffix(PAIRED)) or _ACCURACY
+    imports = study.imports(experiment)
+    tables = tuple(_with_imports(make(study, experiment), imports) for make in parts.tables)
+    with style():
+        drawings = tuple(parts.figures(study, experiment)) if parts.figures else ()
+    remarks = [said] if parts.analysis and (said := lacking(study, experiment, parts.analysis)) else []
+    if not done:
+        remarks.append("None of its runs is in the store.")
+    elif parts.figures and not drawings and not remarks:
+        remarks.append("Its figure is not drawn: runs, arrays or the graph it needs are not all here.")
+    return Section(experiment, tables, drawings, done, tuple(remarks), imports)
+
+
+def _with_imports(table: Table, imports: Imports) -> Table:
+    """The table with what is imported of its runs; of the experiment's where its cells do not name them."""
+    return replace(table, imported=imports.among(table.runs) if table.runs else imports)

@@ -1,0 +1,1 @@
+from fixtures.small_runs import graph, one_thread, pruning_run_of, run_of  # noqa: F401

@@ -1,0 +1,1 @@
+from fixtures.command_line import ltga  # noqa: F401
