@@ -38,10 +38,5 @@ if __name__ == "__main__":
     results = run_benchmarks(list(WORKS))
     (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     (HERE / "results.md").write_text(table(results) + "\n")
-<<<<<<< HEAD
-    plot_scaling(results, HERE.parent / "docs" / "images" / "scaling.svg")
-=======
-    for suffix in ("svg", "png"):
-        scaling_figure(results).savefig(HERE.parent / "docs" / f"scaling.{suffix}")
->>>>>>> house-runs
+    scaling_figure(results).savefig(HERE.parent / "docs" / "images" / "scaling.svg")
     print(table(results))

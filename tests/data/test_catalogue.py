@@ -26,6 +26,7 @@ CONTRACT = [
     "tolokers",
     "chameleon-filtered",
     "squirrel-filtered",
+    "roman-words",
     "gum-syntax",
     "gum-syntax-large",
     "csbm",

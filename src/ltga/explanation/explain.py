@@ -12,14 +12,8 @@ from torch_geometric.data import Data
 from ltga.data import Dataset, load_dataset
 from ltga.errors import InputError
 from ltga.explanation.result import Explanation
-<<<<<<< HEAD
 from ltga.nn.attention_inputs import Attention
-from ltga.nn.baselines import GAT
-from ltga.nn.network import LTGA
-=======
-from ltga.nn.conv import Attention
 from ltga.nn.interface import Network
->>>>>>> house-runs
 from ltga.train.fit import Run, load_run, make_model, make_task
 from ltga.train.planned import as_dataset
 from ltga.train.protocol import Protocol

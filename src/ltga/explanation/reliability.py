@@ -24,6 +24,7 @@ def reliability(log_probs: Tensor, labels: Tensor, num_bins: int = 15) -> pd.Dat
         A row per bin: ``low``, ``high``, ``count``, mean ``confidence``, ``accuracy`` and ``gap``
         (accuracy minus confidence); NaN in a bin without nodes.
 
+    >>> import torch
     >>> bins = reliability(torch.tensor([[0.9, 0.1], [0.3, 0.7]]).log(), torch.tensor([0, 0]), num_bins=2)
     >>> bins["count"].tolist(), bins["accuracy"].tolist()
     ([0, 2], [nan, 0.5])
@@ -53,6 +54,7 @@ def reliability_bins(confidence: np.ndarray, correct: np.ndarray, num_bins: int 
 def pool_reliability(diagrams: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """One diagram of several with the same bins, every node counting once: say the ten seeds of a method.
 
+    >>> import torch
     >>> one = reliability(torch.tensor([[0.9, 0.1]]).log(), torch.tensor([0]), num_bins=2)
     >>> two = reliability(torch.tensor([[0.7, 0.3]]).log(), torch.tensor([1]), num_bins=2)
     >>> pool_reliability([one, two]).iloc[1][["count", "confidence", "accuracy"]].round(6).tolist()
