@@ -10,7 +10,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ltga import LTGAError
 from ltga.nn import FrozenIndex, GatedIndex, LearnedIndex, LTGAConv, index_parameters
-from ltga.nn.index import EdgeBias, EdgeMLP, EdgeScale, Temperature, bounded, make_index, make_modifier
+from ltga.nn.edge_mlp import EdgeMLP
+from ltga.nn.index import bounded, make_index
+from ltga.nn.modifiers import EdgeBias, EdgeScale, Temperature, make_modifier
 
 EDGE_INDEX = torch.tensor([[0, 1, 4, 2, 3, 0, 0], [1, 2, 0, 0, 2, 2, 0]])
 

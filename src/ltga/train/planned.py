@@ -60,7 +60,7 @@ def plan_run(
     fingerprint: str | None = None,
 ) -> PlannedRun:
     """A run as :func:`~ltga.train.fit` would do it; whoever plans many on one graph gives its ``fingerprint``."""
-    protocol = protocol or Protocol()
+    protocol = protocol or Protocol.recommended()
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
     split = (seed - 1) % dataset.num_splits if split is None else split
@@ -68,7 +68,7 @@ def plan_run(
         raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
     dataset.split(split)  # complains about a split that is not there
     name = find_method(method).name
-    config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.model_dump(), seed)
+    config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.settings(), seed)
     if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
         config["minibatch"] = minibatch.as_settings()
     try:
@@ -90,9 +90,9 @@ def as_dataset(dataset: Dataset | Data | str) -> Dataset:
 
 
 def as_protocol(protocol: Protocol | Mapping[str, Any] | None) -> Protocol:
-    """A protocol from what ``fit`` takes."""
+    """A protocol from what ``fit`` takes: settings that differ from the recommended ones."""
     if isinstance(protocol, Protocol):
         return protocol
     if protocol is not None and not isinstance(protocol, Mapping):
         raise InputError(f"protocol: expected a Protocol or a mapping, got {type(protocol).__name__}")
-    return Protocol(**(protocol or {}))
+    return Protocol.recommended(**(protocol or {}))

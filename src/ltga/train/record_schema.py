@@ -14,14 +14,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ltga.errors import InputError, RecordError
-from ltga.train.protocol import Protocol
+from ltga.train.protocol import FIRST_SETTINGS, Protocol
 
 DEEPEST = 32  # levels of lists and dictionaries; a record has seven
-FIRST_SETTINGS = {
-    "lr", "weight_decay", "kappa", "warmup", "prior", "delta", "dropout", "epochs", "patience", "hidden_channels",
-    "heads", "num_layers", "residual", "init", "backend",
-}  # fmt: skip
-"""Settings that every record has; those that come later will be missing in older ones."""
 LARGEST = 1 << 64  # of a whole number; a seed may be as large as torch takes it
 
 Number = float | None
