@@ -160,7 +160,7 @@ def test_knobs_of_generated_graphs() -> None:
         ("csbm:snr=inf", "must be a finite number"),
         ("csbm:seed=1,seed=2", "seed is given twice"),
         ("csbm:snr=nan", "must be a finite number"),
-        ("cora:k=1", "takes no settings"),
+        ("cora:k=1", "no setting 'k'; use planted_per_edge, seed"),
     ]:
         with pytest.raises(InputError, match=message):
             load_dataset(bad)

@@ -15,6 +15,7 @@ from ltga.data.npz import read_npz
 from ltga.data.obtain import obtain
 from ltga.data.own_graph import PATH_SUFFIXES, load_own_graph
 from ltga.data.planetoid import PARTS, read_planetoid
+from ltga.data.planted import plant_edges
 from ltga.data.synthetic import csbm
 from ltga.errors import InputError, did_you_mean
 
@@ -31,8 +32,8 @@ def load_dataset(name: str | Path, root: str | Path | None = None, *, convention
 
     Args:
         name: a name of `ltga.data.CATALOGUE` (a generated one may carry its knobs, as in
-            `"csbm:degree=20,snr=0.5"`), or the path of a graph of your own: see
-            `ltga.data.load_own_graph`.
+            `"csbm:degree=20,snr=0.5"`; any other may have noise planted, `"cora:planted_per_edge=3"`), or the
+            path of a graph of your own: see `ltga.data.load_own_graph`.
         root: folder to look in first; then come `$LTGA_DATA` and the user cache directory. What is in
             none of them is downloaded.
         convention: for your own graph only: what a stored edge means.
@@ -53,9 +54,9 @@ def load_dataset(name: str | Path, root: str | Path | None = None, *, convention
     if facts.name in _GENERATORS:
         make = _GENERATORS[facts.name]
         return make(**parse_knobs(facts.name, make, knobs))
-    if knobs:
-        raise InputError(f"name: {facts.name} is fixed and takes no settings, got {knobs!r}")
-    return _load_files(facts, root)
+    noise = parse_knobs(facts.name, plant_edges, knobs, given=1)
+    dataset = _load_files(facts, root)
+    return plant_edges(dataset, **noise) if noise else dataset  # type: ignore[arg-type]
 
 
 def _load_files(facts: Facts, root: str | Path | None) -> Dataset:

@@ -120,7 +120,7 @@ def _paired_layer(conv: LTGAConv, seed: int, layer: int) -> None:
             nn.init.zeros_(parameter)
 
 
-def _index_to_start(index: nn.Module) -> None:
+def _index_to_start(index: nn.Module | None) -> None:
     """A learned index starts where it was built to start, which need not be 1."""
     if isinstance(index, GatedIndex):
         index.to_start()

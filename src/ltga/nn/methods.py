@@ -19,7 +19,7 @@ class Method:
     Attributes:
         name: what to type.
         label: what tables print.
-        family: convolution, softmax, learned q, frozen q, entmax, control, dot product, heterophily.
+        family: convolution, softmax, learned q, frozen q, entmax, learned α, control, dot product, heterophily.
         about: what it is, in one line.
         source: the paper it comes from.
         network: which network builds it: ``"ltga"`` or the name of a baseline.
@@ -53,6 +53,12 @@ def _entmax(name: str, label: str, alpha: float, about: str, source: str) -> Met
     return Method(name, label, "entmax", about, source, settings={"index": alpha, "normalizer": "entmax"})
 
 
+def _learned_alpha(index: str, about: str) -> Method:
+    settings = {"index": index, "normalizer": "entmax"}
+    label = f"α-entmax, α per {index}"
+    return Method(f"entmax-{index}", label, "learned α", about, "Correia et al., EMNLP 2019", settings=settings)
+
+
 def _control(modifier: str, label: str, about: str) -> Method:
     settings = {**SOFTMAX, "modifier": modifier}
     return Method(f"gatv2-{modifier}", label, "control", about, PAPER, settings=settings)
@@ -82,6 +88,8 @@ _ALL = (
     _entmax("entmax-1.2", "α-entmax, α = 1.2", 1.2, "entmax at alpha = 1.2", "Correia et al., EMNLP 2019"),
     _entmax("entmax-1.5", "α-entmax, α = 1.5", 1.5, "entmax at alpha = 1.5", "Peters et al., ACL 2019"),
     _entmax("sparsemax", "sparsemax", 2.0, "entmax at alpha = 2", "Martins and Astudillo, ICML 2016"),
+    _learned_alpha("head", "entmax with one learned alpha per head and layer"),
+    _learned_alpha("edge", "entmax with a learned alpha per edge and head, from a small gate on the endpoints"),
     _control("edge-bias", "GATv2 + edge bias", "softmax; the edge gate is added to the logits"),
     _control("edge-scale", "GATv2 + edge scale", "softmax; the edge gate scales the logits"),
     _control("temperature", "GATv2 + temperature", "softmax with a learned temperature per head"),

@@ -9,17 +9,18 @@ from pydantic_core import PydanticCustomError
 
 from ltga.errors import InputError, did_you_mean
 
-FIRST_SETTINGS = frozenset(
-    "lr weight_decay kappa warmup prior delta dropout epochs patience hidden_channels heads num_layers residual init "
-    "backend".split()
-)
+FIRST_SETTINGS = {
+    "lr", "weight_decay", "kappa", "warmup", "prior", "delta", "dropout", "epochs", "patience", "hidden_channels",
+    "heads", "num_layers", "residual", "init", "backend",
+}  # fmt: skip
 """Settings that every record has; a record leaves out a later one where it is the paper's, so that ids stay."""
 METRICS = (
     "loss", "auto", "accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision",
 )  # fmt: skip
 # Chosen on development graphs only: docs/recipe.md has the candidates and what became of them.
 RECOMMENDED: dict[str, Any] = {
-    "init": "paired", "kappa": 0.1, "warmup": 0, "epochs": 500, "patience": 100, "metric": "auto",
+    "init": "paired", "warmup": 0, "index_form": "log", "index_start": 1.5, "epochs": 500, "patience": 100,
+    "metric": "auto",
 }  # fmt: skip
 
 
@@ -86,7 +87,10 @@ class Protocol(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, bool) and info.field_name not in ("residual", "class_weights"):  # pydantic would read True as 1
+        if isinstance(value, bool) and info.field_name not in (
+            "residual",
+            "class_weights",
+        ):  # pydantic would read True as 1
             raise PydanticCustomError("number", "Input should be a number")
         return value
 
