@@ -22,7 +22,7 @@ def test_texas_equals_an_independent_run(
 ) -> None:
     data = texas.data
     expected = paper_run(layer, data.x, data.edge_index, data.y, texas.split(seed - 1), seed)
-    record = fit(texas, method, seed).record
+    record = fit(texas, method, seed, protocol=Protocol.paper()).record
     assert (record["metrics"]["test"]["accuracy"], record["best_epoch"], record["epochs"]) == expected
 
 

@@ -19,7 +19,8 @@ class Method:
     Attributes:
         name: what to type.
         label: what tables print.
-        family: convolution, softmax, learned q, frozen q, entmax, learned α, control, dot product, heterophily.
+        family: convolution, softmax, learned q, frozen q, entmax, learned α, control, dot product, heterophily,
+            backbone.
         about: what it is, in one line.
         source: the paper it comes from.
         network: which network builds it: ``"ltga"`` or the name of a baseline.
@@ -36,6 +37,15 @@ class Method:
     network: str = "ltga"
     settings: Mapping[str, Any] = field(default_factory=dict)
     paired: Mapping[str, Any] | None = None
+
+    @property
+    def learns_index(self) -> bool:
+        """Whether q or alpha is learned.
+
+        >>> find_method("ltga-head").learns_index, find_method("sparsemax").learns_index
+        (True, False)
+        """
+        return isinstance(self.settings.get("index"), str)
 
 
 def _learned(index: str, about: str) -> Method:
@@ -62,6 +72,22 @@ def _learned_alpha(index: str, about: str) -> Method:
 def _control(modifier: str, label: str, about: str) -> Method:
     settings = {**SOFTMAX, "modifier": modifier}
     return Method(f"gatv2-{modifier}", label, "control", about, PAPER, settings=settings)
+
+
+SLOTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "softmax": ("softmax", SOFTMAX),
+    "q": ("learned q", {"index": "head"}),
+    "alpha": ("learned α", {"index": "head", "normalizer": "entmax"}),
+    "sparsemax": ("sparsemax", {"index": 2.0, "normalizer": "entmax"}),
+    "temperature": ("softmax with a learned temperature", {**SOFTMAX, "modifier": "temperature"}),
+}
+"""What a backbone's attention may be normalised by: all that differs between its methods."""
+
+
+def _on_backbone(network: str, label: str, about: str, source: str, slot: str) -> Method:
+    words, settings = SLOTS[slot]
+    name = f"{network}-{slot}"
+    return Method(name, f"{label} + {words}", "backbone", f"{about}; {words}", source, network, settings)
 
 
 def _heterophily(name: str, label: str, about: str, source: str) -> Method:
@@ -106,6 +132,9 @@ _ALL = (
     _heterophily("gprgnn", "GPR-GNN", "an MLP and learned PageRank weights", "Chien et al., ICLR 2021"),
     _heterophily("fagcn", "FAGCN", "signed, frequency-adaptive propagation", "Bo et al., AAAI 2021"),
     _heterophily("linkx", "LINKX", "MLPs on adjacency and features", "Lim et al., NeurIPS 2021"),
+    *(_on_backbone("classic", "Classic", "deep residual stack", "Luo et al., NeurIPS 2024", slot) for slot in SLOTS),
+    *(_on_backbone("separated", "GAT-sep", "pre-norm stack, ego features apart", "Platonov et al., ICLR 2023", slot)
+      for slot in SLOTS),
 )  # fmt: skip
 
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}

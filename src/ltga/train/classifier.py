@@ -92,7 +92,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         metric: str = "auto",
         class_weights: bool = False,
         index_form: str = "log",
-        index_start: float = 1.5,
+        index_start: float | str = "auto",
         norm: str = "batch",
         validation_fraction: float = 0.2,
         batch_size: int | None = None,

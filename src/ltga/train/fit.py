@@ -113,8 +113,8 @@ def fit(
 
     >>> from ltga.data import csbm
     >>> run = fit(csbm(num_nodes=60), "ltga-head", protocol={"epochs": 2, "hidden_channels": 4})
-    >>> run.record["epochs"], sorted(run.metrics)[:2]
-    (2, ['accuracy', 'brier'])
+    >>> run.record["epochs"], "accuracy" in run.metrics
+    (2, True)
     """
     planned = plan_run(
         as_dataset(dataset), method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch)

@@ -17,6 +17,8 @@ from ltga.train.protocol import Protocol
 from ltga.train.record import clean_text, configuration, run_id
 from ltga.train.record_schema import checked_configuration
 
+ENOUGH_LABELS = 0.1  # training nodes, as a share of all
+
 
 @dataclass(frozen=True, eq=False)
 class PlannedRun:
@@ -67,6 +69,8 @@ def plan_run(
     if not isinstance(dataset.name, str):
         raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
     dataset.split(split)  # complains about a split that is not there
+    if protocol.index_start == "auto":
+        protocol = protocol.with_overrides(index_start=_start_of_the_index(dataset, split))
     name = find_method(method).name
     config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.settings(), seed)
     if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
@@ -76,6 +80,11 @@ def plan_run(
     except ValueError as error:
         raise InputError(f"{clean_text(dataset.name)}: cannot be run as it is ({error})") from None
     return PlannedRun(dataset, protocol, minibatch, config)
+
+
+def _start_of_the_index(dataset: Dataset, split: int) -> float:
+    """Sparse from the start where there is enough to learn from, softmax where there is not (docs/recipe.md)."""
+    return 1.5 if float(dataset.split(split)[0].double().mean()) >= ENOUGH_LABELS else 1.0
 
 
 def as_dataset(dataset: Dataset | Data | str) -> Dataset:

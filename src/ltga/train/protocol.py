@@ -19,7 +19,7 @@ METRICS = (
 )  # fmt: skip
 # Chosen on development graphs only: docs/recipe.md has the candidates and what became of them.
 RECOMMENDED: dict[str, Any] = {
-    "init": "paired", "warmup": 0, "index_form": "log", "index_start": 1.5, "epochs": 500, "patience": 100,
+    "init": "paired", "warmup": 0, "index_form": "log", "index_start": "auto", "epochs": 500, "patience": 100,
     "metric": "auto",
 }  # fmt: skip
 
@@ -44,7 +44,8 @@ class Protocol(BaseModel):
         metric: which epoch is the best, on the validation part: the one with the lowest ``"loss"``, or with the highest
             value of a metric; ``"auto"`` for the metric that the graph is judged by.
         class_weights: weigh classes in the loss so that each counts the same, however rare.
-        index_form, index_start: how a learned q is held, ``"tanh"`` (bounded by ``delta``) or ``"log"``, and its start.
+        index_form, index_start: how a learned q is held, ``"tanh"`` (bounded by ``delta``) or ``"log"``, and its start;
+            ``"auto"`` for 1.5 on a graph with at least a tenth of its nodes to learn from, else 1.
         norm: of the deep backbones: ``"batch"``, ``"layer"`` or ``"none"``.
 
     >>> Protocol(lr=0.02, kappa=4).lr_index
@@ -75,7 +76,7 @@ class Protocol(BaseModel):
     metric: Literal[METRICS] = "loss"  # type: ignore[valid-type]
     class_weights: bool = False
     index_form: Literal["tanh", "log"] = "tanh"
-    index_start: float = Field(1.0, gt=-2, lt=4)
+    index_start: float | Literal["auto"] = Field(1.0)
     norm: Literal["batch", "layer", "none"] = "batch"
 
     def __init__(self, **values: Any) -> None:
