@@ -7,7 +7,9 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from ltga.data.atomic import write_atomic
 from ltga.data.bounds import in_a_line
@@ -29,9 +31,13 @@ def download_members(url: str, files: Sequence[KnownFile], folder: Path) -> None
         target = folder / file.path
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(target, lambda stream, content=content: stream.write(content))
+            write_atomic(target, partial(_write, content))
         except OSError as error:
             raise DataError(f"{target.parent}: cannot write there ({error.strerror}); choose another folder") from None
+
+
+def _write(content: bytes, stream: BinaryIO) -> None:
+    stream.write(content)
 
 
 def _member(archive: zipfile.ZipFile, file: KnownFile, url: str) -> bytes:

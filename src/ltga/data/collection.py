@@ -30,11 +30,12 @@ class GraphCollection(HasSplits):
 
     Args:
         name: what the collection is called in records and tables.
-        graphs: PyG `Data` each, with `x` `[nodes, F]` and `edge_index`, optionally `edge_attr` `[edges, D]`: F and D are
-            the same in all. Kept as shallow copies with `y` set, so that PyG's `DataLoader` batches them.
+        graphs: PyG `Data` each, with `x` `[nodes, F]` and `edge_index`, optionally `edge_attr` `[edges, D]`; F and D
+            are the same in all. Kept as shallow copies with `y` set, so that PyG's `DataLoader` batches them.
         target: of the graphs, see `ltga.data.target`.
         masks: train, validation and test masks `[S, G]`. If left out, ten folds of which each is the test part once,
             with a tenth of the rest for validation (`ltga.data.folds`), stratified where the target is classes.
+        groups: something per graph; graphs with the same are kept in one fold, for example two entries of a molecule.
         graph_names: a name per graph, if there is one.
         left_out: what was in the files but could not be made a graph, each by its name and the reason.
         facts: the catalogue entry, for a known dataset.
@@ -55,6 +56,7 @@ class GraphCollection(HasSplits):
         target: Target,
         masks: tuple[Tensor, Tensor, Tensor] | None = None,
         *,
+        groups: Sequence[str] | None = None,
         graph_names: Sequence[str] | None = None,
         left_out: Sequence[str] = (),
         facts: Facts | None = None,
@@ -62,8 +64,9 @@ class GraphCollection(HasSplits):
     ) -> None:
         if len(graphs) != target.y.shape[0]:
             raise DataError(f"{name}: {len(graphs)} graphs but {target.y.shape[0]} targets; give one each")
-        if graph_names is not None and len(graph_names) != len(graphs):
-            raise DataError(f"{name}: {len(graphs)} graphs but {len(graph_names)} names; give one each")
+        for what, given in (("names", graph_names), ("groups", groups)):
+            if given is not None and len(given) != len(graphs):
+                raise DataError(f"{name}: {len(graphs)} graphs but {len(given)} {what}; give one each")
         _refuse_lone_classes(target, name)
         _check_alike(graphs, name)
         self.name = name
@@ -75,7 +78,7 @@ class GraphCollection(HasSplits):
         if masks is None:
             strata = target.y.numpy() if target.kind == "classes" else np.where(target.known.numpy(), 0, -1)
             try:
-                train, val, test = (torch.from_numpy(mask) for mask in fold_masks(strata))
+                train, val, test = (torch.from_numpy(mask) for mask in fold_masks(strata, groups=groups))
             except DataError as error:
                 raise DataError(f"{name}: {error}") from None
             masks = train, val, test

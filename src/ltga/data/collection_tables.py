@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data.bounds import in_a_line
@@ -18,7 +20,6 @@ from ltga.data.target import Kind, Target, make_target
 from ltga.errors import DataError
 
 _SPLITS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
-_BLANK = ("", "nan", "None", "NaN")
 
 
 def is_collection(folder: str | Path) -> bool:
@@ -29,11 +30,11 @@ def is_collection(folder: str | Path) -> bool:
 def load_collection(folder: str | Path, kind: Kind | None = None) -> GraphCollection:
     """A collection from a folder of CSV or Parquet tables.
 
-    - `graphs`: column `graph_id`; one column `label` (text or whole numbers: classes), one column `target` (a number), or
+    - `graphs`: column `graph_id`; one column `label` (text or whole numbers: classes), one other column (a number), or
       several columns of 0, 1 and blank (labels); optionally `split` (train, val, test or blank) and `smiles`.
     - `nodes`: columns `graph_id` and `id` (unique within a graph); all others are numeric features.
-    - `edges`: columns `graph_id`, `source`, `target`; all others are numeric attributes. A row is an edge from source to
-      target; give both rows for an undirected graph.
+    - `edges`: columns `graph_id`, `source`, `target`; all others are numeric attributes. A row is an edge from source
+      to target; give both rows for an undirected graph.
 
     With `smiles` the tables of nodes and edges are not needed: `ltga.data.molecules` makes them. Every problem that the
     tables have is named in one message.
@@ -54,10 +55,9 @@ def load_collection(folder: str | Path, kind: Kind | None = None) -> GraphCollec
         data = _from_tables(folder, ids, problems)
     if problems or target is None or data is None:
         raise DataError(f"{folder}: {'; '.join(problems)}")
-    given = None if masks is None else tuple(torch.from_numpy(mask) for mask in masks)
     return GraphCollection(
-        folder.resolve().name, data, target, given, graph_names=ids.tolist(), provenance={"path": str(folder)}
-    )  # type: ignore[arg-type]
+        folder.resolve().name, data, target, masks, graph_names=ids.tolist(), provenance={"path": str(folder)}
+    )
 
 
 class _Table:
@@ -80,9 +80,9 @@ class _Table:
 
     def text(self, column: str) -> np.ndarray:
         """A column as text `[R]`; whole numbers without a decimal point, blanks as ''."""
-        values = self.frame[column].tolist()
-        shown = [str(int(v)) if isinstance(v, float) and v.is_integer() else "" if v is None else str(v) for v in values]
-        return np.array(["" if word.strip() in _BLANK else word.strip() for word in shown], dtype=object)
+        values = ["" if pd.isna(value) else value for value in self.frame[column].tolist()]
+        shown = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in values]
+        return np.array(shown, dtype=object)
 
     def ids(self, column: str, problems: list[str]) -> np.ndarray:
         ids = self.text(column)
@@ -97,7 +97,7 @@ class _Table:
             text = self.text(column)
             with np.errstate(over="ignore"):  # too large becomes inf and is noted
                 values[:, at] = pd.to_numeric(pd.Series(text), errors="coerce").to_numpy(dtype=np.float64)
-            bad = ~np.isfinite(values[:, at]) & ~((text == "") & blank)
+            bad = ~np.isfinite(values[:, at]) & ~(np.isin(text, ["", "nan", "NaN"]) & blank)
             first = text[bad][0][:40] if bad.any() else ""
             self.note(bad, f"{column} is not a finite number ({first!r})", problems)
         return values
@@ -113,7 +113,7 @@ class _Table:
 def _target(graphs: _Table, kind: Kind | None, problems: list[str]) -> Target | None:
     columns = [name for name in graphs.frame.columns if name not in ("graph_id", "split", "smiles")]
     if not columns:
-        problems.append(f"{graphs.name}: no target; give a column label, a column target, or one for each of the labels")
+        problems.append(f"{graphs.name}: no target; give a column label, or target, or one for each of several labels")
         return None
     before = len(problems)
     if kind is None:
@@ -125,7 +125,7 @@ def _target(graphs: _Table, kind: Kind | None, problems: list[str]) -> Target | 
         if kind == "classes":
             words = graphs.text(columns[0])
             words[words == "-1"] = ""
-            names = sorted(set(words.tolist()) - {""}, key=lambda word: (not word.lstrip("-").isdecimal(), len(word), word))
+            names = _in_order(set(words.tolist()) - {""})
             position = {name: at for at, name in enumerate(names)}
             y = np.array([position.get(word, -1) for word in words.tolist()])
             return make_target(y, graphs.name, kind, names, item="graph")
@@ -138,7 +138,14 @@ def _target(graphs: _Table, kind: Kind | None, problems: list[str]) -> Target | 
         return None
 
 
-def _masks(graphs: _Table, problems: list[str]) -> np.ndarray | None:
+def _in_order(names: set[str]) -> list[str]:
+    """Class names sorted as numbers if all of them are, else as text."""
+    if all(re.fullmatch("-?[0-9]{1,18}", name) for name in names):
+        return sorted(names, key=int)
+    return sorted(names)
+
+
+def _masks(graphs: _Table, problems: list[str]) -> tuple[Tensor, Tensor, Tensor] | None:
     if "split" not in graphs.frame.columns:
         return None
     words = np.array([word.lower() for word in graphs.text("split").tolist()], dtype=object)
@@ -146,7 +153,8 @@ def _masks(graphs: _Table, problems: list[str]) -> np.ndarray | None:
     masks = np.zeros((3, words.size), dtype=bool)
     for word, part in _SPLITS.items():
         masks[part] |= words == word
-    return masks
+    train, val, test = torch.from_numpy(masks)
+    return train, val, test
 
 
 def _from_smiles(graphs: _Table, ids: np.ndarray, problems: list[str]) -> list[Data] | None:
@@ -160,7 +168,8 @@ def _from_smiles(graphs: _Table, ids: np.ndarray, problems: list[str]) -> list[D
 
 
 def _from_tables(folder: Path, ids: np.ndarray, problems: list[str]) -> list[Data] | None:
-    nodes, edges = _Table(folder, "nodes", ("graph_id", "id")), _Table(folder, "edges", ("graph_id", "source", "target"))
+    nodes = _Table(folder, "nodes", ("graph_id", "id"))
+    edges = _Table(folder, "edges", ("graph_id", "source", "target"))
     before = len(problems)
     order = pd.Index(ids) if not pd.Index(ids).has_duplicates else pd.Index(pd.unique(ids))
     graph_of = order.get_indexer(pd.Index(nodes.text("graph_id")))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ltga.data.splits import Masks
 from ltga.errors import DataError, InputError
 
 
-def fold_masks(strata: np.ndarray, folds: int = 10, inner: int = 10, seed: int = 0) -> Masks:
+def fold_masks(
+    strata: np.ndarray, folds: int = 10, inner: int = 10, seed: int = 0, groups: Sequence[str] | None = None
+) -> Masks:
     """Train, validation and test masks `[folds, N]`: every item is tested once.
 
     As Errica et al. (ICLR 2020) assess graph classifiers: stratified outer folds, and of what a fold leaves one part in
     `inner`, stratified too, to select and stop by. Items of stratum -1 stay out; one stratum gives plain random folds.
-    The same numbers give the same folds.
+    The same numbers give the same folds. Items of one of the `groups` are never in two parts of a split.
 
     >>> train, val, test = fold_masks(np.array([0] * 60 + [1] * 40))
     >>> [int(mask[0].sum()) for mask in (train, val, test)], test.sum(axis=0).tolist() == [1] * 100
@@ -21,6 +25,11 @@ def fold_masks(strata: np.ndarray, folds: int = 10, inner: int = 10, seed: int =
     """
     if folds < 2 or inner < 2:
         raise InputError(f"folds: got {folds} outer and {inner} inner ones; give at least 2")
+    if groups is not None:
+        _, first, group = np.unique(np.asarray(groups), return_index=True, return_inverse=True)
+        train, val, test = fold_masks(strata[first], folds, inner, seed)
+        known = strata >= 0
+        return train[:, group] & known, val[:, group] & known, test[:, group] & known
     used = np.flatnonzero(strata >= 0)
     if used.size < 2 * folds:
         raise DataError(f"folds: {used.size} items for {folds} folds; give at least {2 * folds}, or fewer folds")

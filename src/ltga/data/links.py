@@ -59,7 +59,7 @@ class LinkSplit:
         against it, u being either end in turn:
 
         - "random": w is any node. Easy: nearly all lie far apart, and common neighbours alone tell them from edges.
-        - "two-hop": w shares a neighbour with u in the training graph, so that having common neighbours decides nothing.
+        - "two-hop": w shares a neighbour with u in the training graph, so having common neighbours decides nothing.
         - "degree": w has a degree in the training graph as near to that of v as can be, so that being popular decides
           nothing.
 
@@ -112,18 +112,19 @@ def split_links(data: Data, name: str = "graph", *, val: float = 0.05, test: flo
     edges = np.stack([codes // nodes, codes % nodes])
     edges = edges[:, edges[0] != edges[1]]
     count = edges.shape[1]
-    sizes = round(val * count), round(test * count)
+    sizes = round(test * count), round(val * count)
     if min(*sizes, count - sum(sizes)) < 1:
         raise DataError(f"{name}: {count} edges are too few to hold out {val:g} and {test:g} of them")
     if count == nodes * (nodes - 1) // 2:
         raise DataError(f"{name}: every pair of nodes has an edge; there is nothing to tell edges from")
     order = np.random.default_rng(seed).permutation(count)
-    held_val, held_test, kept = np.split(order, np.cumsum(sizes))
-    parts = [torch.from_numpy(edges[:, np.sort(chosen)]) for chosen in (kept, held_val, held_test)]
-    seen = _adjacency(parts[0].numpy(), nodes)
+    held_test, held_val, train = (
+        torch.from_numpy(edges[:, np.sort(chosen)]) for chosen in np.split(order, np.cumsum(sizes))
+    )
+    seen = _adjacency(train.numpy(), nodes)
     both = np.stack(seen.nonzero()).astype(np.int64)
     graph = Data(x=data.x, edge_index=torch.from_numpy(both))
-    return LinkSplit(name, graph, *parts, seed, _adjacency(edges, nodes), seen)
+    return LinkSplit(name, graph, train, held_val, held_test, seed, _adjacency(edges, nodes), seen)
 
 
 def _adjacency(edges: np.ndarray, nodes: int) -> scipy.sparse.csr_matrix:

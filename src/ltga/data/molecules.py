@@ -41,10 +41,14 @@ BOND_FEATURES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Molecules:
-    """Graphs of those SMILES that parse, their positions in the list, and the ones that do not with the reason."""
+    """Graphs of those SMILES that parse, their positions in the list, and the ones that do not with the reason.
+
+    `canonical` spells a molecule in one way however it was spelled.
+    """
 
     graphs: list[Data]
     positions: list[int]
+    canonical: list[str]
     unparsable: list[tuple[int, str]]
 
 
@@ -53,6 +57,7 @@ def read_molecules(smiles: Sequence[str]) -> Molecules:
     chemistry = _rdkit()
     graphs: list[Data] = []
     positions: list[int] = []
+    canonical: list[str] = []
     unparsable: list[tuple[int, str]] = []
     for position, text in enumerate(smiles):
         molecule = _parse(text, chemistry)
@@ -61,7 +66,8 @@ def read_molecules(smiles: Sequence[str]) -> Molecules:
         else:
             graphs.append(_graph(molecule))
             positions.append(position)
-    return Molecules(graphs, positions, unparsable)
+            canonical.append(chemistry.MolToSmiles(molecule))
+    return Molecules(graphs, positions, canonical, unparsable)
 
 
 def molecule(smiles: str) -> Data:

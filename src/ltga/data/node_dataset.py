@@ -97,8 +97,8 @@ def neighbour_classes(dataset: Dataset) -> NodeDataset:
     """A multi-label task made from a graph with classes: which classes a node's neighbours have.
 
     A node keeps its features and its place in the splits; its labels are the classes that occur among the nodes with an
-    edge to it, unlabelled ones aside. A node without such neighbours has no label, and classes that all or no nodes have
-    among their neighbours are left out.
+    edge to it, unlabelled ones aside. A node without such neighbours has no label, and classes that all or no nodes
+    have among their neighbours are left out.
     """
     y = dataset.data.y
     source, target = dataset.data.edge_index

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -69,6 +70,7 @@ def check_masks(masks: tuple[Tensor, ...], known: Tensor, name: str, item: str =
 def fingerprint_of(parts: Iterable[Tensor | None]) -> str:
     """A sha256 of tensors, their shapes and their kinds."""
     digest = hashlib.sha256()
+    part: Any  # else numpy and memoryview disagree about what has a buffer
     for part in parts:
         if part is not None:
             digest.update(f"{part.dtype} {tuple(part.shape)}".encode())

@@ -124,9 +124,7 @@ def _number(values: np.ndarray, names: tuple[str, ...] | None, where: str, item:
     found = np.unique(y[~np.isnan(y)])
     _refuse_empty(found.size, where, item)
     if found.size == 1:
-        raise DataError(
-            f"{where}: the target is {found[0]:g} for every {item} that has one; there is nothing to learn"
-        )
+        raise DataError(f"{where}: the target is {found[0]:g} for every {item} that has one; there is nothing to learn")
     if names is not None and len(names) != 1:
         raise DataError(f"{where}: one number but {len(names)} names; give one")
     return Target("number", torch.from_numpy(y), names or ("value",))

@@ -69,6 +69,7 @@ def _load_molecules(facts: Facts, root: str | Path | None, knobs: str) -> GraphC
         facts.name,
         read.graphs,
         make_target(y, facts.name, kind, labels, item="graph"),  # type: ignore[arg-type]
+        groups=read.canonical,
         graph_names=[names[position] for position in read.positions],
         left_out=[f"{names[position]}: {reason}" for position, reason in read.unparsable],
         facts=facts,

@@ -153,11 +153,11 @@ def read_triples(
     kind = {word: at for at, word in enumerate(relations)}
     triples = torch.tensor([(number[head], kind[relation], number[tail]) for head, relation, tail in rows])
     part_of = torch.repeat_interleave(torch.arange(3), torch.tensor([len(part) for part in parts]))
-    masks = [part_of == part for part in range(3)]
-    edge_index = triples[:, [0, 2]].t().contiguous()
+    train, val, test = (part_of == part for part in range(3))
+    edge_index, edge_type = triples[:, [0, 2]].t().contiguous(), triples[:, 1].contiguous()
     try:
         return Triples(
-            name, edge_index, triples[:, 1].contiguous(), *masks, nodes, relations, facts=facts, provenance=provenance
+            name, edge_index, edge_type, train, val, test, nodes, relations, facts=facts, provenance=provenance
         )
     except DataError as error:
         raise DataError(f"{paths[0].parent}: {error}") from None

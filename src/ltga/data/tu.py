@@ -95,9 +95,8 @@ def _edges(path: Path, graph_of: np.ndarray) -> np.ndarray:
     edges = _whole(path, columns=2) - 1
     bad = np.flatnonzero(((edges < 0) | (edges >= graph_of.size)).any(axis=1))
     if bad.size:
-        raise DataError(
-            f"{path}: line {bad[0] + 1} joins {(edges[bad[0]] + 1).tolist()}, but nodes are numbered 1 to {graph_of.size}"
-        )
+        ends = (edges[bad[0]] + 1).tolist()
+        raise DataError(f"{path}: line {bad[0] + 1} joins {ends}, but nodes are numbered 1 to {graph_of.size}")
     crossing = np.flatnonzero(graph_of[edges[:, 0]] != graph_of[edges[:, 1]])
     if crossing.size:
         raise DataError(f"{path}: line {crossing[0] + 1} joins nodes of two graphs")
