@@ -173,20 +173,8 @@ def datasets() -> str:
         ]
         for facts in CATALOGUE.values()
     )
-    header = [
-        "name",
-        "task",
-        "graphs",
-        "nodes",
-        "edges stored",
-        "stored as",
-        "features",
-        "classes",
-        "homophily",
-        "from",
-        "mind",
-    ]
-    return markdown(header, rows)
+    header = ["name", "task", "graphs", "nodes", "edges stored", "stored as", "features", "classes", "homophily"]
+    return markdown([*header, "from", "mind"], rows)
 
 
 def discrepancies() -> str:

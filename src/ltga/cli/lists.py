@@ -38,9 +38,8 @@ def print_datasets(console: Console, root: Path | None, json_wanted: bool) -> No
     for name, facts in CATALOGUE.items():
         counts = (facts.nodes, facts.edges, facts.features, facts.classes, facts.homophily)
         cells = ("" if count is None else f"{count:,}" for count in counts)
-        shown.add_row(
-            name, facts.task, f"{facts.graphs:,}", *cells, facts.about, facts.paper, facts.source, place(facts, root)
-        )
+        kind = (facts.task, f"{facts.graphs:,}")
+        shown.add_row(name, *kind, *cells, facts.about, facts.paper, facts.source, place(facts, root))
     console.print(shown)
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from ltga.data.catalogue_of_tasks import OTHER_TASKS
-from ltga.data.facts import COMMITS, UPSTREAM, Facts, KnownFile, Reader, Task
+from ltga.data.facts import COMMITS, Facts, KnownFile
 from ltga.data.known_files import GEOM_GCN_EDGES, GEOM_GCN_NODES, GEOM_GCN_SPLITS, PLANETOID
 
 __all__ = [
     "CATALOGUE",
     "COMMITS",
     "IMPOSTORS",
-    "UPSTREAM",
     "Facts",
     "KnownFile",
-    "Reader",
-    "Task",
     "known_by_sha256",
 ]
 

@@ -26,8 +26,10 @@ def fold_masks(
     if folds < 2 or inner < 2:
         raise InputError(f"folds: got {folds} outer and {inner} inner ones; give at least 2")
     if groups is not None:
-        _, first, group = np.unique(np.asarray(groups), return_index=True, return_inverse=True)
-        train, val, test = fold_masks(strata[first], folds, inner, seed)
+        named, group = np.unique(np.asarray(groups), return_inverse=True)
+        together = np.full(named.size, -1)
+        np.maximum.at(together, group, strata)  # a group counts as its last stratum, and as known if any of it is
+        train, val, test = fold_masks(together, folds, inner, seed)
         known = strata >= 0
         return train[:, group] & known, val[:, group] & known, test[:, group] & known
     used = np.flatnonzero(strata >= 0)
