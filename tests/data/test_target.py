@@ -131,7 +131,7 @@ def test_twitch_against_its_files(name: str, data_root: Path) -> None:
     pairs = pd.read_csv(edges).to_numpy().tolist()
     both = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
     assert sorted(both) == list(map(tuple, dataset.data.edge_index.t().tolist()))
-    for column in ("views", "days"):
+    for column in ("views",) if name == "twitch-de" else ("views", "days"):
         numbers = load_dataset(f"{name}:target={column}", root=data_root)
         assert isinstance(numbers, NodeDataset)
         assert numbers.name == f"{name}:target={column}"
