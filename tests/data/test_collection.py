@@ -40,7 +40,7 @@ def test_a_list_of_data() -> None:
     assert (len(collection), collection.num_features, collection.edge_dim) == (40, 2, 1)
     assert collection.y.tolist() == [0, 1] * 20
     assert given[1].y == 1 and given[1].edge_attr.dim() == 1  # the caller's graphs stay as they were
-    train, val, test = collection.split(4)
+    train, _, test = collection.split(4)
     assert [graph.num_nodes for graph in collection[test]] == [given[at].num_nodes for at in test.nonzero().flatten()]
     assert len(collection[3:6]) == 3 and len(list(collection)) == 40
     batch = next(iter(DataLoader(collection[train], batch_size=16)))
@@ -194,7 +194,7 @@ UNSOUND: list[tuple[Callable[[Path], Path], str]] = [
     (broken(put("nodes", 4, "width", None)), r"1 row \(5\): width is not a finite number \(''\)"),
     (broken(put("nodes", 4, "id", "n0")), r"1 row \(5\): id repeats an earlier one of its graph"),
     (broken(put("edges", 2, "target", "n9")), r"edges\.csv: 1 row \(3\): target is not a node of its graph"),
-    (broken(put("edges", 2, "graph_id", "g1")), r"edges\.csv: 1 row \(3\): repeats an earlier edge"),
+    (broken(put("edges", 3, "graph_id", "g0")), r"edges\.csv: 1 row \(4\): repeats an earlier edge"),
     (broken(put("graphs", 2, "graph_id", "g1")), r"graphs\.csv: 1 row \(3\): graph_id repeats an earlier one"),
     (broken(put("graphs", 2, "label", "perhaps")), "class perhaps appears once"),
     (broken(lambda t: t["graphs"].update({"label": ["no"] * 40})), "every graph that has a class has no"),

@@ -163,7 +163,8 @@ def collection_from_data(graphs: Sequence[Data], name: str = "graphs", kind: Kin
         y = graph.get("y")
         if not isinstance(y, Tensor | int | float):
             raise InputError(f"graphs: graph {number} has no y; give every graph its target (NaN or -1 if unknown)")
-        targets.append(torch.as_tensor(y).reshape(-1))
+        values = torch.as_tensor(y).reshape(-1)
+        targets.append(values if values.shape[0] == 1 else values.to(torch.float32))  # labels: some rows may have NaN
     shapes = {(y.shape[0], y.is_floating_point()) for y in targets}
     if len(shapes) != 1 or 0 in {width for width, _ in shapes}:
         found = ", ".join(sorted({f"{y.dtype} [{y.shape[0]}]" for y in targets}))
