@@ -29,7 +29,8 @@ def _twitch(language: str) -> tuple[KnownFile, ...]:
 
 def _triples(name: str) -> tuple[KnownFile, ...]:
     def file(part: str, known: tuple[int, str]) -> KnownFile:
-        return KnownFile(f"raw/kg/{name}/{part}", *known, "pykeen/pykeen", f"src/pykeen/datasets/{name}/{part}")
+        upstream = "/".join(("src", "pykeen", "datasets", name, part))
+        return KnownFile(f"raw/kg/{name}/{part}", *known, "pykeen/pykeen", upstream)
 
     return tuple(file(part, known) for part, known in TRIPLES[name].items())
 
