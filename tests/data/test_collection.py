@@ -12,7 +12,7 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
-from ltga.data import GraphCollection, collection_from_data, load_collection, load_dataset, make_target
+from ltga.data import GraphCollection, collection_from_data, load_collection, load_dataset, load_graph, make_target
 from ltga.errors import DataError, InputError, LTGAError
 
 NAN = float("nan")
@@ -231,6 +231,13 @@ def test_text_that_is_not_unicode(tmp_path: Path) -> None:
     (folder / "graphs.csv").write_bytes(b"graph_id,label\n\xff\xfe,1\n")
     with pytest.raises(DataError, match=r"graphs\.csv: cannot be read as a csv table"):
         load_dataset(folder)
+
+
+def test_what_needs_one_graph_with_classes_says_so(tmp_path: Path) -> None:
+    folder = write(tmp_path / "mine", frames(graphs()))
+    with pytest.raises(InputError, match="dataset: mine is for graph classification; give a graph with a class for"):
+        load_graph(folder)
+    assert load_graph("csbm:num_nodes=100").num_classes == 2
 
 
 def test_settings_of_collections() -> None:

@@ -10,7 +10,7 @@ from ltga.data.collection_tables import load_collection
 from ltga.data.dataset import Dataset
 from ltga.data.digits_noise import digits_noise
 from ltga.data.links import LinkSplit, split_links
-from ltga.data.load import load_dataset
+from ltga.data.load import load_dataset, load_graph
 from ltga.data.molecules import molecule
 from ltga.data.node_dataset import NodeDataset, neighbour_classes
 from ltga.data.nodes import Nodes
@@ -46,6 +46,7 @@ __all__ = [
     "load_collection",
     "load_data",
     "load_dataset",
+    "load_graph",
     "load_own_graph",
     "make_target",
     "molecule",

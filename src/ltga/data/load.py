@@ -66,6 +66,14 @@ def load_dataset(name: str | Path, root: str | Path | None = None, *, convention
     return _load_files(facts, root)
 
 
+def load_graph(name: str | Path, root: str | Path | None = None, *, convention: str | None = None) -> Dataset:
+    """As `load_dataset`, for what can only deal with node classification: anything else is refused by name."""
+    dataset = load_dataset(name, root, convention=convention)
+    if not isinstance(dataset, Dataset):
+        raise InputError(f"dataset: {dataset.name} is for {dataset.task}; give a graph with a class for each node")
+    return dataset
+
+
 def _load_files(facts: Facts, root: str | Path | None) -> Dataset:
     def from_npz(path: Path, folder: Path) -> Dataset:
         provenance = {"folder": str(folder), "form": "packed"}
