@@ -107,7 +107,8 @@ def _features(files: Mapping[str, Path], owner: str, count: int, attributes: boo
     """Attributes and one-hot labels of nodes or edges `[count, F]`, None if there are none."""
     parts = []
     if attributes and f"{owner}_attributes" in files:
-        parts.append(_numbers(files[f"{owner}_attributes"], count).astype(np.float32))
+        with np.errstate(over="ignore"):  # too large for float32 becomes inf, which the collection refuses
+            parts.append(_numbers(files[f"{owner}_attributes"], count).astype(np.float32))
     if f"{owner}_labels" in files:
         labels = _whole(files[f"{owner}_labels"], count)
         for column in labels.T - labels.min(axis=0)[:, None]:

@@ -73,7 +73,7 @@ class _Table:
 
     def whole(self, column: str) -> np.ndarray:
         values = pd.to_numeric(self.frame[column], errors="coerce").to_numpy(dtype=np.float64)
-        bad = np.flatnonzero(~np.isfinite(values) | (values != np.floor(values)) | (values < 0))
+        bad = np.flatnonzero(~((values == np.floor(values)) & (values >= 0) & (values < 2**53)))
         if bad.size:
             shown = str(self.frame[column].iloc[int(bad[0])])[:40]
             raise DataError(f"{self.path}: row {bad[0] + 1}: {column} is {shown!r}, expected a whole number")
