@@ -160,19 +160,21 @@ def datasets() -> str:
     rows = (
         [
             f"`{facts.name}`",
+            facts.task,
+            f"{facts.graphs:,}",
             f"{facts.nodes:,}",
             "varies" if facts.edges is None else f"{facts.edges:,}",
             facts.convention,
             str(facts.features),
-            str(facts.classes),
+            str(facts.classes or ""),
             "" if facts.homophily is None else f"{facts.homophily:.2f}",
             facts.source,
             "; ".join(facts.traps),
         ]
         for facts in CATALOGUE.values()
     )
-    header = ["name", "nodes", "edges stored", "stored as", "features", "classes", "homophily", "from", "mind"]
-    return markdown(header, rows)
+    header = ["name", "task", "graphs", "nodes", "edges stored", "stored as", "features", "classes", "homophily"]
+    return markdown([*header, "from", "mind"], rows)
 
 
 def discrepancies() -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ltga.cli.output import check_output
 from ltga.cli.terminal import plain_table, say
-from ltga.data import load_dataset
+from ltga.data.load import load_graph
 from ltga.errors import InputError
 from ltga.explanation.explain import explain
 from ltga.explanation.result import Explanation
@@ -34,7 +34,7 @@ def explain_run(
     for path, option in ((page, "--page"), (parquet, "--parquet"), (graphml, "--graphml")):
         check_output(path, option)
     finished = load_run(_record(run))
-    dataset = load_dataset(graph or finished.typed.config.dataset.name, data)
+    dataset = load_graph(graph or finished.typed.config.dataset.name, data)
     inside = explain(finished, dataset)
     around = None if node is None else _neighbourhood(inside, node)
     _summary(console, inside)

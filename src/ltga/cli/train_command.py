@@ -16,7 +16,8 @@ from ltga.cli.output import check_output
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, table
 from ltga.cli.terminal import run_bar, say
-from ltga.data import Dataset, load_dataset
+from ltga.data import Dataset
+from ltga.data.load import load_graph
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
@@ -43,7 +44,7 @@ def train_and_compare(
 
     Runs that ``store`` already holds are taken from there unless ``fresh``.
     """
-    graph = load_dataset(plan.dataset, data, convention=convention)
+    graph = load_graph(plan.dataset, data, convention=convention)
     graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
     check_plan(plan, graph)
     runs = Store(store, "--out")

@@ -1,19 +1,26 @@
-"""Graphs to learn on: the benchmarks, synthetic graphs, the embedded demo graph, and your own."""
+"""Graphs to learn on: the benchmarks, synthetic graphs, the embedded demo graph, and your own; one or many."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from ltga.data.catalogue import CATALOGUE, Facts
+from ltga.data.collection import GraphCollection, collection_from_data
+from ltga.data.collection_tables import load_collection
 from ltga.data.dataset import Dataset
 from ltga.data.digits_noise import digits_noise
-from ltga.data.load import load_dataset
+from ltga.data.links import LinkSplit, split_links
+from ltga.data.load import load_dataset, load_graph
+from ltga.data.molecules import molecule
+from ltga.data.node_dataset import NodeDataset, neighbour_classes
 from ltga.data.nodes import Nodes
 from ltga.data.obtain import data_folders
 from ltga.data.own_graph import dataset_from_data, load_data, load_own_graph, save_data
 from ltga.data.sampling import NeighborSampler, Sample
 from ltga.data.syntax import syntax_graph
 from ltga.data.synthetic import csbm
+from ltga.data.target import Target, make_target
+from ltga.data.triples import Triples
 
 if TYPE_CHECKING:
     from ltga.data.on_features import OnFeatures
@@ -22,18 +29,30 @@ __all__ = [
     "CATALOGUE",
     "Dataset",
     "Facts",
+    "GraphCollection",
+    "LinkSplit",
     "NeighborSampler",
+    "NodeDataset",
     "Nodes",
     "OnFeatures",
     "Sample",
+    "Target",
+    "Triples",
+    "collection_from_data",
     "csbm",
     "data_folders",
     "dataset_from_data",
     "digits_noise",
+    "load_collection",
     "load_data",
     "load_dataset",
+    "load_graph",
     "load_own_graph",
+    "make_target",
+    "molecule",
+    "neighbour_classes",
     "save_data",
+    "split_links",
     "syntax_graph",
 ]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ltga.data import CATALOGUE, load_dataset
+from ltga.data import CATALOGUE, load_graph
 from ltga.data.obtain import is_here
 from ltga.errors import DataError
 from ltga.train.planned import plan_run
@@ -96,7 +96,7 @@ def identify(specs: Iterable[RunSpec], root: str | Path | None = None, *, downlo
             absent[name] = f"{name}: not on this machine"
             continue
         try:
-            dataset = load_dataset(name, root)
+            dataset = load_graph(name, root)
         except DataError as error:
             absent[name] = str(error)
             continue

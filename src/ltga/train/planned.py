@@ -9,7 +9,8 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from ltga.data import Dataset, dataset_from_data, load_dataset
+from ltga.data import Dataset, dataset_from_data
+from ltga.data.load import load_graph
 from ltga.errors import InputError
 from ltga.nn.methods import find_method
 from ltga.train.minibatch import MiniBatch
@@ -92,7 +93,7 @@ def as_dataset(dataset: Dataset | Data | str) -> Dataset:
     if isinstance(dataset, Dataset):
         return dataset
     if isinstance(dataset, str):
-        return load_dataset(dataset)
+        return load_graph(dataset)
     if isinstance(dataset, Data):
         return dataset_from_data(dataset)
     raise InputError(f"dataset: expected a Dataset, a PyG Data or a name, got {type(dataset).__name__}")
