@@ -13,7 +13,7 @@ from ltga.study.report.analysis_table import (
     pruned_edge_runs,
 )  # fmt: skip
 from ltga.study.report.pivot import DATASET, METHOD, Measure, Pivot, number_key, text_key
-from ltga.study.report.units import COUNT, FINE_PERCENT, PERCENT, THREE_SPREAD, TWO_SPREAD
+from ltga.study.report.tables import COUNT, FINE_PERCENT, PERCENT, THREE_SPREAD, TWO_SPREAD
 
 _LAYER = number_key("layer")
 _PLACE = (DATASET, METHOD, _LAYER, text_key("head", names.HEADS.__getitem__, "pruned by"))

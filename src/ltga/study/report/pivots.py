@@ -12,8 +12,17 @@ from ltga.study.report.names import SWEPT, label
 from ltga.study.report.pivot import DATASET, METHOD, Measure, Pivot, number_key, text_key
 from ltga.study.report.run_table import sweep_runs, synthetic_runs
 from ltga.study.report.runs import Study
-from ltga.study.report.tables import Cell, Table, mark_best
-from ltga.study.report.units import PERCENT, PLAIN_PERCENT, THREE, THREE_SPREAD, TWO, TWO_SPREAD
+from ltga.study.report.tables import (
+    PERCENT,
+    PLAIN_PERCENT,
+    THREE,
+    THREE_SPREAD,
+    TWO,
+    TWO_SPREAD,
+    Cell,
+    Table,
+    mark_best,
+)  # fmt: skip
 
 _ACCURACY = Measure("accuracy (%)", "accuracy", PERCENT)
 _OF_A_RUN = (_ACCURACY, Measure("mean q", "q", THREE), Measure("ECE", "ece", THREE))
@@ -113,8 +122,5 @@ def calibration_table(study: Study, experiment: Experiment) -> Table:
     table = _CALIBRATION(study, experiment)
     rows: list[tuple[Cell, ...]] = []
     for _, same in groupby(table.rows, key=lambda row: row[0].text):
-        group = list(same)
-        for column in range(len(_CALIBRATION.rows), len(table.columns)):
-            group = mark_best(group, column, lowest=True)
-        rows += group
+        rows += mark_best(list(same), first=len(_CALIBRATION.rows), lowest=True)
     return replace(table, rows=tuple(rows))
