@@ -24,7 +24,7 @@ from ltga.study.report.run_table import (
     synthetic_runs,
     tuned_runs,
 )
-from ltga.study.report.units import PERCENT, THREE
+from ltga.study.report.tables import PERCENT, THREE
 from oracles.records import make_record
 
 MINE = Experiment("mine", "Mine", "tab:mine", "this", grid(["texas", "gum-syntax"], ["gat", "ltga-head"], [1, 2]))
