@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ltga.study import Experiment
 from ltga.study.report.analysis_table import analysed_runs, covariate_runs, gate_runs
-from ltga.study.report.figures.panels import entry, legend_below, panels, shannon_line, softmax_entry
+from ltga.study.report.figures.panels import entry, legend_below, panel_each, shannon_line, softmax_entry
 from ltga.study.report.figures.style import GREY, PALETTE, Drawing, drawing_name, look
 from ltga.study.report.names import COVARIATES, dataset_title, with_seeds
 from ltga.study.report.run_table import grouped
@@ -41,8 +41,8 @@ def edge_distribution(q: Mapping[str, tuple[pd.DataFrame, float]]) -> Figure:
     Args:
         q: title of the panel -> bins of the last layer (``low``, ``high``, ``count``), and the mean q of the first.
     """
-    figure, axes = panels(len(q), width=3.4, height=2.5)
-    for axis, (title, (bins, first)) in zip(axes, q.items()):
+    figure, drawn = panel_each(q, "q of an edge and head", "share (%)", width=3.4, height=2.5)
+    for axis, (bins, first) in drawn:
         low, high = float(bins["low"].min()), float(bins["high"].max())
         axis.axvspan(2.0, max(high, 2.0) + 0.1, color=GREY, alpha=0.15, linewidth=0)
         share = 100 * bins["count"] / bins["count"].sum()
@@ -50,8 +50,6 @@ def edge_distribution(q: Mapping[str, tuple[pd.DataFrame, float]]) -> Figure:
         shannon_line(axis, vertical=True)
         axis.axvline(first, color="black", linestyle=":", linewidth=1.2)
         axis.set_xlim(low - 0.05, max(high, 2.0) + 0.1)
-        axis.set(title=title, xlabel="q of an edge and head")
-    axes[0].set_ylabel("share (%)")
     entries = [
         entry("last layer", color=look("ltga-edge").colour, linewidth=5),
         entry("mean of the first layer", color="black", linestyle=":"),
