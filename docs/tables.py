@@ -15,7 +15,7 @@ from ltga.nn.methods import METHODS
 from ltga.study.archive import stored_records
 from ltga.study.experiments import EXPERIMENTS, HEADLINE, runs_of
 from ltga.study.lookup import find_records
-from ltga.study.paper import CHECKS, DISCREPANCIES, PRINTED_MEANS
+from ltga.study.paper import PRINTED_MEANS, checks, discrepancies
 from ltga.study.report.run_table import MEASURES
 from ltga.train.record import Record
 
@@ -178,10 +178,10 @@ def datasets() -> str:
 def discrepancies() -> str:
     """The printed figures that the printed tables do not give, contradictions first."""
     parts = [
-        f"{len(CHECKS)} printed figures were recomputed; {len(CHECKS) - len(DISCREPANCIES)} follow from the cells."
+        f"{len(checks())} printed figures were recomputed; {len(checks()) - len(discrepancies())} follow from the cells."
     ]
     for verdict, title in (("contradiction", "In contradiction"), ("rounding", "Open to rounding")):
-        found = [check for check in DISCREPANCIES if check.verdict == verdict]
+        found = [check for check in discrepancies() if check.verdict == verdict]
         rows = ([check.where, check.printed, check.recomputed, check.why] for check in found)
         parts += [f"### {title} ({len(found)})", markdown(["figure", "printed", "from the cells", "remark"], rows)]
     return "\n\n".join(parts)

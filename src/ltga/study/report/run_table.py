@@ -17,7 +17,7 @@ from ltga.study import Experiment, RunSpec
 from ltga.study.report.names import SWEPT
 from ltga.study.report.runs import Study
 from ltga.study.tuned import TUNED_ROWS, TunedRow, tuned
-from ltga.train.record import Record
+from ltga.train.record import Record, kept_index
 
 RunTable = Callable[[Study, Experiment], pd.DataFrame]
 _CSBM = inspect.signature(csbm).parameters
@@ -65,7 +65,7 @@ def _varied(spec: RunSpec) -> dict[str, Any]:
 
 def learned_q(record: Record) -> float | None:
     """Mean q over layers and heads (and edges) of the model that was kept; ``None`` for a method without q."""
-    layers = [layer["mean"][record["best_epoch"] - 1] for layer in record["trajectory"]["q"] if layer.get("mean")]
+    layers = (layer.get("mean", []) for layer in kept_index(record))
     means = [fmean(known) for heads in layers if (known := [head for head in heads if head is not None])]
     return fmean(means) if means else None
 

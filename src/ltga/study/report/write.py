@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ltga.data.atomic import write_atomic
 from ltga.errors import InputError
 from ltga.study import EXPERIMENTS, Experiment, Store
 from ltga.study.report.figures.style import save
@@ -15,7 +16,6 @@ from ltga.study.report.render import FORMATS, report_to_markdown
 from ltga.study.report.runs import Study
 from ltga.study.report.sections import Section, make_section
 from ltga.study.report.web_page import render_page
-from ltga.train.storage import write_atomic
 
 SUFFIXES = (*FORMATS, ".svg", ".png")
 TITLE = "Learnable Tsallis graph attention: the study"

@@ -12,8 +12,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from ltga.data.atomic import write_atomic
 from ltga.study import Experiment
-from ltga.train.storage import write_atomic
 
 # Okabe and Ito's palette without its yellow, which white paper swallows.
 BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE = (
