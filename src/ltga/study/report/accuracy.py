@@ -12,7 +12,7 @@ from ltga.study.paper import PRINTED_MEANS
 from ltga.study.paper import printed_tables as paper
 from ltga.study.report.names import label
 from ltga.study.report.pivot import METHOD, Measure, Pivot, behind
-from ltga.study.report.run_table import complete_datasets, mean_accuracies, tuned_runs
+from ltga.study.report.run_table import complete_datasets, grouped, mean_accuracies, tuned_runs
 from ltga.study.report.runs import Study, original
 from ltga.study.report.tables import PERCENT, Behind, Cell, Column, Table, mark_best, parse_mean
 from ltga.study.spec import STAND_INS
@@ -34,7 +34,7 @@ def accuracy_table(study: Study, experiment: Experiment, ranks: bool = False) ->
     table, runs, twin = _ACCURACIES(study, experiment), tuned_runs(study, experiment), original(experiment)
     beside = None if twin is None else tuned_runs(study, twin)
     plain, columns = len(experiment.methods), list(table.columns)
-    chosen = {name: _choices(here) for name, here in runs[runs["tuned"]].groupby("method", sort=False)}
+    chosen = {name: _choices(here) for name, here in grouped(runs[runs["tuned"]], "method").items()}
     tuned = [
         (head, *(replace(cell, note=said.get(column.label, "")) for cell, column in zip(cells, columns[1:])))
         for (head, *cells), said in zip(table.rows[plain:], chosen.values())

@@ -23,6 +23,8 @@ from ltga.study.spec import STAND_INS
 from ltga.study.stats import PRIMARY
 
 ALPHA = 0.05
+Test = Mapping[Any, Any]
+"""A row of what :func:`_compared` gives."""
 FIRST = "ltga-edge"  # what the paper compares with the others
 _PAIR = (DATASET.head, Column("comparison", numeric=False))
 _TESTED = (
@@ -70,7 +72,7 @@ def _compared(runs: pd.DataFrame, family: stats.Family, init: str = "paper", fli
     frame = _the_other_way_round(frame) if flip else frame
     compared = zip(frame["dataset"], frame["method"], frame["control"])
     pairs = [accuracies_behind(runs, (method, control), [dataset]) for dataset, method, control in compared]
-    return frame.assign(init=init, runs=pairs)
+    return frame.assign(init=init, runs=pd.Series(pairs, dtype=object))
 
 
 def _the_other_way_round(frame: pd.DataFrame) -> pd.DataFrame:
@@ -86,7 +88,7 @@ def _the_other_way_round(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _pair(test: Mapping[str, Any]) -> tuple[Cell, Cell]:
+def _pair(test: Test) -> tuple[Cell, Cell]:
     return DATASET.cell(test["dataset"]), Cell(f"{label(test['method'])} – {label(test['control'])}")
 
 
@@ -108,7 +110,7 @@ def _warnings(frame: pd.DataFrame) -> list[str]:
     return said
 
 
-def _tested(test: Mapping[str, Any], delta: str | None = None, p: str | None = None) -> list[Cell]:
+def _tested(test: Test, delta: str | None = None, p: str | None = None) -> list[Cell]:
     """The cells of one comparison; ``delta`` and ``p`` are what the paper prints."""
     delta = None if delta is None else delta.replace("-", "−")
     if not test["n"]:

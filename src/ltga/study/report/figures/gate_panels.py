@@ -127,7 +127,7 @@ def _binned(axis: Axes, seeds: Sequence[pd.DataFrame], layer: int) -> None:
 
 def _correlations(axis: Axes, runs: pd.DataFrame) -> None:
     """Above the panel, where no curve can be, the mean correlation of each layer."""
-    means = runs.groupby("layer", sort=False)["spearman"].mean()
+    means = {layer: here["spearman"].mean() for layer, here in grouped(runs, "layer").items()}
     for place, (layer, mean) in enumerate(means.items()):
         text = "ρ n/a" if np.isnan(mean) else f"ρ = {round(mean, 2) + 0.0:+.2f}".replace("-", "−")
         x, colour = (place + 0.5) / len(means), _colour(layer)
