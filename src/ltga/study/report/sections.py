@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ltga.study import Experiment
 from ltga.study.experiment import PAIRED
-from ltga.study.report import edge_pivots, pivots, significance
+from ltga.study.report import pivots, significance
 from ltga.study.report.accuracy import accuracy_table, headline_table
 from ltga.study.report.analysis_table import lacking
 from ltga.study.report.figures import (
@@ -62,7 +62,7 @@ class Section:
 _SWEEP = Parts([pivots.SWEEP])
 _ACCURACY = Parts([accuracy_table])
 _PRUNING = Parts(
-    [edge_pivots.COUNTERFACTUALS, edge_pivots.PRUNED_EDGES, edge_pivots.PLANTED_EDGES],
+    [pivots.COUNTERFACTUALS, pivots.PRUNED_EDGES, pivots.PLANTED_EDGES],
     pruning_bars.draw_pruning,
     "pruning",
 )
@@ -86,7 +86,7 @@ PARTS: Mapping[str, Parts] = {
     "q-trajectories": Parts(figures=trajectories.draw_trajectories),
     "gradient": Parts(figures=trajectories.draw_gradients),
     "pruning": _PRUNING,
-    "gate": Parts([edge_pivots.GATE, edge_pivots.COVARIATES], gate_panels.draw_gate, "gate"),
+    "gate": Parts([pivots.GATE, pivots.COVARIATES], gate_panels.draw_gate, "gate"),
     "edge-q": Parts(figures=gate_panels.draw_edge_q, analysis="edge-q"),
     "attention-concentration": Parts([pivots.CONCENTRATION], lorenz_curves.draw_lorenz, "concentration"),
     "calibration": Parts([pivots.calibration_table], reliability_diagrams.draw_calibration, "calibration"),
