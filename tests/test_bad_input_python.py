@@ -240,7 +240,7 @@ def edited(path: Path, **changes: Any) -> Path:
 def better(path: Path) -> Path:
     """A record whose test accuracy somebody has improved by hand."""
     record = json.loads(path.read_text())
-    record["metrics"]["test"]["accuracy"] = 1.0
+    record["metrics"]["test"]["accuracy"] = 0.987654321
     path.write_text(json.dumps(record))
     return path
 

@@ -91,7 +91,7 @@ ROWS: list[tuple[str, Make, str]] = [
     ("empty method", given("train", "--method", ""), "no method is called ''"),
     ("unknown knob", given("train", "digits-noise:noise=3"), "'noise'; use k, planted_per_edge"),
     ("knob out of range", given("train", "digits-noise:k=0"), "k: got 0"),
-    ("knobs of a fixed graph", given("train", "cora:k=3"), "cora is fixed"),
+    ("knobs of a fixed graph", given("train", "cora:k=3"), "cora has no setting 'k'"),
     # Settings
     ("misspelt setting", given("train", "--set", "epoch=5"), "--set epoch: .*did you mean 'epochs'"),
     ("setting without value", given("train", "--set", "epochs"), "--set: expected key=value, got 'epochs'"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch_geometric.utils import is_undirected
@@ -39,10 +41,10 @@ def test_a_directed_graph_stays_directed() -> None:
 
 
 @pytest.mark.data
-def test_by_name() -> None:
-    noisy = load_dataset("texas:planted_per_edge=2,seed=1")
+def test_by_name(data_root: Path) -> None:
+    noisy = load_dataset("texas:planted_per_edge=2,seed=1", data_root)
     assert noisy.name == "texas:planted_per_edge=2,seed=1"
-    assert noisy.data.edge_index.equal(plant_edges(load_dataset("texas"), 2, 1).data.edge_index)
+    assert noisy.data.edge_index.equal(plant_edges(load_dataset("texas", data_root), 2, 1).data.edge_index)
 
 
 def test_what_cannot_be_planted_is_refused() -> None:

@@ -20,7 +20,7 @@ from ltga.explanation.result import UNLABELLED, Explanation
 from ltga.train import Run, fit
 from oracles import attention as oracle
 
-SMALL = {"epochs": 1, "hidden_channels": 3, "heads": 2}
+SMALL = {"epochs": 1, "hidden_channels": 3, "heads": 2, "index_form": "tanh"}
 CLASSES = ("plain", "<b>&\x01", "third")
 
 

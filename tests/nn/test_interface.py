@@ -30,13 +30,15 @@ def test_every_method_answers_everything(method: str, init: str) -> None:
     logits = model(X, EDGES)
     assert logits.shape == (6, 3) and len(model.hidden(X, EDGES)) == 6
     layers = model.attention_weights(X, EDGES)
-    assert (layers is not None) == (network in ("ltga", "gat", "gatv2")) == model.layered
+    deep = network in ("classic", "separated")
+    assert (layers is not None) == (network in ("ltga", "gat", "gatv2") or deep)
+    assert model.layered == (network in ("ltga", "gat", "gatv2"))
     for edges, weights in layers or ():
         sums = torch.zeros(6, weights.size(1)).index_add(0, edges[1], weights.detach())
         assert torch.allclose(sums, torch.ones(6, weights.size(1)), atol=1e-5)
-    indexed = network == "ltga"
+    indexed = network == "ltga" or deep
     assert len(model.layer_indices()) == len(model.index_values()) == (2 if indexed else 0)
-    assert len(model.edge_gates()) == (2 if method == "ltga-edge" else 0)
+    assert len(model.edge_gates()) == (2 if method in ("ltga-edge", "entmax-edge") else 0)
     assert model.transductive == (method == "linkx")
     assert model.attends == indexed == (model.normalizer is not None)
     assert (model.weights_for_ltga() is not None) == (network in ("gat", "gatv2"))
@@ -68,5 +70,8 @@ def test_who_says_it_computes_parts_or_reads_sparse_features_does(method: str) -
     else:
         with pytest.raises(NotImplementedError):
             model.outputs(reach)
-        with pytest.raises(InputError, match="cannot be looked into"):
-            model.attend(X, EDGES)
+        if model.attends:
+            assert len(model.attend(X, EDGES)) == 2
+        else:
+            with pytest.raises(InputError, match="cannot be looked into"):
+                model.attend(X, EDGES)

@@ -137,7 +137,7 @@ def test_predicting_on_another_graph(digits: Data) -> None:
     whole = digits_noise(planted_per_edge=0.5).data
     new = whole.subgraph(torch.arange(400, 800))
     classifier = small_classifier(epochs=60).fit(digits.x, digits.y, digits.edge_index)
-    assert classifier.score(new.x, new.y, new.edge_index) > 0.75
+    assert classifier.score(new.x, new.y, new.edge_index) > 0.7
     expected = classifier.run_.predict(new).numpy()
     assert (classifier.predict(Nodes(new.x, new.edge_index)[::2]) == expected[::2]).all()
     narrow = small_classifier(method="linkx", epochs=1).fit(digits.x, digits.y, digits.edge_index)

@@ -115,7 +115,9 @@ def test_every_method_trains(small: Dataset, quick: dict) -> None:
         for method in METHODS:
             run = fit(small, method, protocol=Protocol(init=init, epochs=2, **quick))
             assert run.record["config"]["method"] == method and 0 <= run.metrics["accuracy"] <= 1
-            assert ("attention" in run.record) == (METHODS[method].network in ("ltga", "gat", "gatv2"))
+            assert ("attention" in run.record) == (
+                METHODS[method].network in ("ltga", "gat", "gatv2", "classic", "separated")
+            )
 
 
 def test_the_same_run_gives_the_same_record(small: Dataset, quick: dict) -> None:

@@ -13,6 +13,7 @@ from ltga.data import csbm
 from ltga.data.knobs import knob_name
 from ltga.errors import InputError, did_you_mean
 from ltga.study.experiment import Experiment, grid, paired, sweep, union
+from ltga.study.own_experiments import OWN
 from ltga.study.spec import RunSpec
 from ltga.study.tuned import ENTMAX, FROZEN_Q
 
@@ -238,7 +239,7 @@ def _with_twins() -> dict[str, Experiment]:
         found[experiment.name] = experiment
         if experiment.name in _TWINS:
             found[f"{experiment.name}-paired"] = paired(experiment)
-    return found
+    return found | {experiment.name: experiment for experiment in OWN}
 
 
 EXPERIMENTS: Mapping[str, Experiment] = _with_twins()

@@ -50,6 +50,7 @@ class Look:
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dashes, **changes}
 
 
+_SLOTS = {"softmax": RED, "q": BLUE, "alpha": GREEN, "sparsemax": PURPLE, "temperature": ORANGE}
 LOOKS: dict[str, Look] = {
     "gcn": Look(BLACK, "s"),
     "gat": Look(ORANGE, "D"),
@@ -76,6 +77,13 @@ LOOKS: dict[str, Look] = {
     "gprgnn": Look(SKY, "h"),
     "fagcn": Look(ORANGE, "h"),
     "linkx": Look(PURPLE, "h"),
+    "entmax-head": Look(BLUE, ">", ":"),
+    "entmax-edge": Look(SKY, ">", ":"),
+    **{
+        f"{backbone}-{slot}": Look(colour, marker)
+        for backbone, marker in (("classic", "d"), ("separated", "H"))
+        for slot, colour in _SLOTS.items()
+    },
 }
 """Method -> its look in every figure."""
 

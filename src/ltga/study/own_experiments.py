@@ -1,0 +1,55 @@
+"""What we ask besides the paper: the recommended protocol, planted noise, Roman-Empire's graph, strong backbones."""
+
+from __future__ import annotations
+
+from ltga.study.experiment import Experiment, grid, union
+from ltga.train.protocol import RECOMMENDED
+from ltga.train.published import published
+
+TEN = range(1, 11)
+NOISE = ("digits-noise:planted_per_edge=0", "digits-noise", "digits-noise:planted_per_edge=10",
+         "digits-noise:planted_per_edge=20")  # fmt: skip
+PLANTED = ("cora:planted_per_edge=5", "pubmed:planted_per_edge=5")
+BENCHMARKS = ("texas", "wisconsin", "cornell", "cora", "citeseer", "pubmed", "roman-words")
+LEARNED = ("ltga-head", "entmax-head")
+RIVALS = ("gatv2", *LEARNED, "gatv2-temperature", "entmax-1.5", "sparsemax", "frozen-q2.0")
+# A small network and every epoch, so that accuracy can be read off at any budget of epochs.
+SMALL = {**RECOMMENDED, "hidden_channels": 16, "heads": 4, "epochs": 200, "patience": 200, "metric": "accuracy"}
+DEEP = ("minesweeper", "tolokers", "squirrel-filtered", "chameleon-filtered", "actor", "roman-words")
+SLOTS = ("softmax", "q", "alpha", "sparsemax", "temperature")
+ROMAN = ("gatv2", "ltga-head", "ltga-edge", "gcn", "gat", "ltga-global", "ltga-layer", "gatv2-temperature", "sparsemax",
+         "entmax-1.5", "frozen-q2.0", "frozen-q1.5")  # fmt: skip
+
+
+def _deep() -> Experiment:
+    runs = union(
+        *(
+            grid([dataset], [f"{backbone}-{slot}" for slot in SLOTS], TEN, **published(backbone, dataset).model_dump())
+            for dataset in DEEP
+            for backbone in ("classic", "separated")
+        )
+    )
+    return Experiment(
+        "backbones", "Strong backbones", "own", "what the normaliser adds to networks that are strong without it", runs
+    )
+
+
+OWN = (
+    Experiment(
+        "roman-words", "Roman-Empire's graph with other word vectors", "own",
+        "the paper's central experiment on its own graph, labels and splits; only the word vectors are ours",
+        grid(["roman-words"], ROMAN, TEN, init="paired"),
+    ),
+    Experiment(
+        "recipe", "The recommended protocol on the benchmarks", "own",
+        "whether a learned index under our protocol is anywhere worse than softmax",
+        grid(BENCHMARKS, ("gatv2", *LEARNED, "gatv2-temperature"), TEN, **RECOMMENDED),
+    ),
+    Experiment(
+        "recipe-noise", "The recommended protocol under planted noise", "own",
+        "whether a learned index keeps up with the best fixed one at every budget of epochs",
+        union(grid(NOISE, RIVALS, TEN, **SMALL, dropout=0.2), grid(PLANTED, RIVALS, TEN, **SMALL)),
+    ),
+    _deep(),
+)  # fmt: skip
+"""Our own experiments, with the label "own" where the others name a place in the paper."""
