@@ -32,10 +32,10 @@ def test_a_table_with_spread_and_a_line_per_run(ltga: Any, tmp_path: Path) -> No
     path = write_graph(tmp_path / "graph.npz")
     outcome = ltga("train", path, "--method", "gcn,gatv2,ltga-head", "--seeds", 2, *QUICK)
     assert outcome.code == 0, outcome.err
-    header, *rows = [line.split() for line in outcome.out.splitlines()[:4]]
+    header, *rows = [line.split() for line in outcome.out.splitlines()[:6]]
     assert header[:3] == ["method", "test", "accuracy"]
-    assert [row[0] for row in rows] == ["GCN", "GATv2", "LTGA-Head"]
-    assert all(row[2] == "±" for row in rows)
+    assert [row[0] for row in rows] == ["commonest", "features", "GCN", "GATv2", "LTGA-Head"]
+    assert all("±" in row[2:4] for row in rows[2:])
     assert "LTGA-Head: q moved from 1.5 to" in outcome.out
     assert "\x1b" not in outcome.out + outcome.err
     assert (
@@ -69,7 +69,7 @@ def test_the_ignored_edges_are_counted_on_the_weights(ltga: Any, tmp_path: Path)
     noise = set(map(tuple, graph.data.edge_index.T[graph.data.planted_edge].tolist()))
     assert run["ignored_edges"] == len(edges) > 0
     assert run["ignored_planted_edges"] == len(edges & noise)
-    (sentence,) = summary(outcome)["sentences"]
+    *_, sentence = summary(outcome)["sentences"]
     assert f"Of the {len(edges):,} edges that some head ignores, {len(edges & noise):,}" in sentence
     assert sentence.endswith("of all edges 75 % are.")
 
@@ -178,3 +178,20 @@ def test_live_progress_on_a_terminal_without_colour(tmp_path: Path) -> None:
     assert "epoch " in text and "loss " in text and "val " in text and "q 1." in text
     assert not [code for code in range(30, 38) if f"\x1b[{code}m" in text + out]
     assert "LTGA-Head" in out and "\x1b" not in out
+
+
+def test_a_model_that_is_no_better_than_the_commonest_class_is_said_to_be_so(ltga: Any, tmp_path: Path) -> None:
+    """One positive in ten and features that say nothing: accuracy would look good, and says nothing either."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(200) < 0.1).astype(np.int64)
+    edges = rng.integers(0, 200, (400, 2))
+    path = tmp_path / "useless.npz"
+    np.savez(path, node_features=rng.normal(size=(200, 3)).astype(np.float32), node_labels=y, edges=edges)
+    outcome = ltga("train", path, "--method", "gatv2", "--seeds", 1, "--convention", "directed", "--json", "-q", *QUICK)
+    said = summary(outcome)
+    assert said["metric"] == "roc_auc" and said["yardsticks"]["commonest class"] == 0.5
+    outcome = ltga("train", path, "--method", "gatv2", "--seeds", 1, "--convention", "directed", "-q", "--metric",
+                   "accuracy", *QUICK)  # fmt: skip
+    assert "does not beat always saying the commonest class" in outcome.out
+    wrong = ltga("train", path, "--metric", "f1")
+    assert wrong.code == 2 and "metric: input should be" in wrong.err

@@ -79,6 +79,13 @@ def train(
     protocol: Annotated[
         str | None, typer.Option(help="'recommended' or 'paper': the settings to start from. Default: recommended.")
     ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="What chooses the best epoch and fills the table: 'auto' (follows the labels), 'accuracy', "
+            "'balanced_accuracy', 'macro_f1', 'roc_auc', 'average_precision', or 'loss' to choose."
+        ),
+    ] = None,
     settings: Settings = None,
     config: Config = None,
     out: Annotated[
@@ -111,7 +118,8 @@ def train(
     from ltga.cli.plan import make_plan
     from ltga.cli.train_command import train_and_compare
 
-    plan = make_plan(dataset, None if method is None else method.split(","), seeds, settings or (), config, protocol)
+    changes = [*(settings or ()), *([] if metric is None else [f"metric={metric}"])]
+    plan = make_plan(dataset, None if method is None else method.split(","), seeds, changes, config, protocol)
     train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted)
 
 

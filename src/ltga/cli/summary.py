@@ -20,6 +20,7 @@ from ltga.nn.methods import Method
 from ltga.train import Protocol, Run
 from ltga.train.record import kept_index, plain
 from ltga.train.record_schema import RunRecord
+from ltga.train.yardsticks import yardsticks
 
 UNMOVED = 0.01  # q closer to its start than this counts as not moved
 
@@ -69,6 +70,19 @@ class Group:
     runs: list[Finished]
 
 
+@dataclass(frozen=True)
+class Simple:
+    """A yardstick: its score and calibration error on every split."""
+
+    label: str
+    scores: list[float]
+    ece: list[float]
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.scores)
+
+
 def finished(run: Run, path: Path, graph: Dataset, reused: bool) -> Finished:
     """The part of ``run`` that the comparison keeps."""
     layers = kept_index(run.record) if run.model.normalizer in ("q_softmax", "entmax") else []
@@ -88,23 +102,38 @@ def _ignored(run: Run, graph: Dataset) -> Ignored | None:
 def score_name(graph: Dataset, runs: Sequence[Finished]) -> tuple[str, str]:
     """Which part and metric to compare: test, or validation where a graph has no test nodes."""
     tested = all("test" in run.record.metrics for run in runs)
-    return "test" if tested else "val", graph.metric
+    return "test" if tested else "val", (runs[0].record.metric if runs else None) or graph.metric
 
 
-def table(graph: Dataset, groups: Sequence[Group]) -> Table:
-    """A row per method, mean ± sample s.d. over seeds."""
+def simple_rows(graph: Dataset, groups: Sequence[Group]) -> list[Simple]:
+    """What the methods have to beat, on the same splits."""
+    runs = [run for group in groups for run in group.runs]
+    part, metric = score_name(graph, runs)
+    splits = dict.fromkeys(run.record.config.split for run in runs)
+    found: dict[str, list[dict[str, float]]] = {}
+    for split in splits:
+        for one in yardsticks(graph, split, part):
+            found.setdefault(one.label, []).append(one.metrics)
+    return [
+        Simple(label, [metrics[metric] for metrics in rows], [metrics["ece"] for metrics in rows])
+        for label, rows in found.items()
+    ]
+
+
+def table(graph: Dataset, groups: Sequence[Group], simple: Sequence[Simple] = ()) -> Table:
+    """A row per method, mean ± sample s.d. over seeds; yardsticks first."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])
     shown = plain_table("method", f">{part} {metric}", ">ECE", ">mean q or α", ">exact zeros", ">seconds a run")
     shown.columns[0].no_wrap = True
+    for one in simple:
+        shown.add_row(one.label, _percent(one.scores), f"{statistics.fmean(one.ece):.3f}", "", "", "")
     for group in groups:
-        scores = [100 * run.score(part, metric) for run in group.runs]
-        spread = f" ± {statistics.stdev(scores):.1f}" if len(scores) > 1 else ""
         zeros = _mean(run.zero_fraction for run in group.runs)
         q = _mean(run.mean_q for run in group.runs)
         softmax = "1 (softmax)" if group.method.family in ("softmax", "control") else ""
         shown.add_row(
             escape(group.method.label),
-            f"{statistics.fmean(scores):.1f}{spread}",
+            _percent([run.score(part, metric) for run in group.runs]),
             f"{statistics.fmean(run.score(part, 'ece') for run in group.runs):.3f}",
             softmax if q is None else f"{q:.2f}",
             "" if zeros is None else f"{100 * zeros:.1f} %",
@@ -114,13 +143,38 @@ def table(graph: Dataset, groups: Sequence[Group]) -> Table:
     return shown
 
 
-def sentences(graph: Dataset, plan: Plan, groups: Sequence[Group]) -> list[str]:
-    """For every method that learns q or alpha: what it did and, where planted edges are known, what it ignored."""
-    return [
+def sentences(graph: Dataset, plan: Plan, groups: Sequence[Group], simple: Sequence[Simple] = ()) -> list[str]:
+    """Who does not beat the yardsticks; for every method that learns q or alpha, what it did and what it ignored."""
+    return _beaten(graph, groups, simple) + [
         " ".join(filter(None, (_what_q_did(group, plan.protocol), _what_was_ignored(graph, group))))
         for group in groups
         if group.method.learns_index
     ]
+
+
+def _beaten(graph: Dataset, groups: Sequence[Group], simple: Sequence[Simple]) -> list[str]:
+    """One plain sentence about every yardstick that some method does not beat."""
+    part, metric = score_name(graph, [run for group in groups for run in group.runs])
+    means = {group.method.label: statistics.fmean(run.score(part, metric) for run in group.runs) for group in groups}
+    said = []
+    for one in simple:
+        losers = [label for label, mean in means.items() if not mean > one.mean]
+        if losers:
+            who = "No method here beats" if len(losers) == len(means) > 1 else f"{_listed(losers)} does not beat"
+            what = "always saying the commonest class" if one is simple[0] else "a linear model of the features alone"
+            said.append(f"{who} {what} ({100 * one.mean:.1f} {metric}).")
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"Each of {', '.join(names[:-1])} and {names[-1]}"
+
+
+def _percent(scores: Sequence[float]) -> str:
+    """Mean ± sample s.d. in percent."""
+    shown = [100 * score for score in scores]
+    spread = f" ± {statistics.stdev(shown):.1f}" if len(shown) > 1 else ""
+    return f"{statistics.fmean(shown):.1f}{spread}"
 
 
 def _what_q_did(group: Group, protocol: Protocol) -> str:
@@ -157,7 +211,9 @@ def _what_was_ignored(graph: Dataset, group: Group) -> str:
     )
 
 
-def as_json(graph: Dataset, plan: Plan, groups: Sequence[Group], store: Path, page: Path | None) -> dict[str, Any]:
+def as_json(
+    graph: Dataset, plan: Plan, groups: Sequence[Group], simple: Sequence[Simple], store: Path, page: Path | None
+) -> dict[str, Any]:
     """The comparison for scripts; scores are shares between 0 and 1."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])
     summary = {
@@ -172,7 +228,8 @@ def as_json(graph: Dataset, plan: Plan, groups: Sequence[Group], store: Path, pa
         "part": part,
         "metric": metric,
         "methods": [_group_json(group, part, metric) for group in groups],
-        "sentences": sentences(graph, plan, groups),
+        "yardsticks": {one.label: one.mean for one in simple},
+        "sentences": sentences(graph, plan, groups, simple),
         "store": str(store),
         "page": None if page is None else str(page),
     }

@@ -14,7 +14,7 @@ from ltga.cli.allocator import keep_freed_memory
 from ltga.cli.compiled import compiled_kernels
 from ltga.cli.output import check_output
 from ltga.cli.plan import Plan, check_plan
-from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, table
+from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, simple_rows, table
 from ltga.cli.terminal import run_bar, say
 from ltga.data import Dataset
 from ltga.data.load import load_graph
@@ -57,11 +57,12 @@ def train_and_compare(
     )
     groups = _all_runs(graph, plan, runs, fresh, messages)
     page = _page(graph, groups, store, page, messages)
+    simple = simple_rows(graph, groups)
     if json_wanted:
-        print(json.dumps(as_json(graph, plan, groups, store, page), indent=1, allow_nan=False))
+        print(json.dumps(as_json(graph, plan, groups, simple, store, page), indent=1, allow_nan=False))
         return
-    results.print(table(graph, groups))
-    for sentence in sentences(graph, plan, groups):
+    results.print(table(graph, groups, simple))
+    for sentence in sentences(graph, plan, groups, simple):
         results.print(sentence, markup=False)
     where = f"Runs are in {store}/." + ("" if page is None else f" Open {page} to walk through the graph.")
     say(results, where)
