@@ -1,0 +1,82 @@
+"""``ltga runs``: what is stored in a folder, newest last, to list, compare and delete."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from ltga.cli.terminal import plain_table, say
+from ltga.errors import InputError
+from ltga.train.find_run import SHORT, find_run
+from ltga.train.protocol import RECOMMENDED, Protocol
+from ltga.train.record import Record
+from ltga.train.store import Store
+
+
+def list_runs(console: Console, messages: Console, folder: Path, chosen: Sequence[str], json_wanted: bool) -> None:
+    """A row per run; all of them, or those whose ids begin as ``chosen`` says."""
+    if not folder.is_dir():
+        raise InputError(f"folder: there is no folder {folder}; runs are kept where `ltga train --out` said")
+    store = Store(folder, "folder")
+    if chosen:
+        records = [record for path in (find_run(one, folder) for one in chosen) if (record := store.record(path.stem))]
+    else:
+        records = list(store.records())
+    rows = sorted((_row(record, folder) for record in records), key=lambda row: row["written"])
+    for name, why in store.damaged.items():
+        say(messages, f"left out {name}: {why}")
+    if json_wanted:
+        print(json.dumps(rows, indent=1, allow_nan=False))
+        return
+    shown = plain_table("run", "dataset", "method", ">seed", ">split", ">score", "metric", "differs by", "written")
+    for row in rows:
+        score = "" if row["score"] is None else f"{100 * row['score']:.1f}"
+        shown.add_row(
+            row["id"][:SHORT], escape(row["dataset"]), row["method"], str(row["seed"]), str(row["split"]), score,
+            row["metric"], escape(", ".join(f"{key}={value}" for key, value in row["settings"].items())),
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(row["written"])),
+        )  # fmt: skip
+    console.print(shown)
+
+
+def delete_runs(console: Console, folder: Path, chosen: Sequence[str]) -> None:
+    """Remove the files of runs, the record first, so that a run half removed is not taken for a whole one."""
+    if not chosen:
+        raise InputError("delete: say which runs, by the first digits of their ids")
+    paths = [find_run(one, folder) for one in chosen]
+    for path in paths:
+        for suffix in (".json", ".npz", ".safetensors"):
+            path.with_suffix(suffix).unlink(missing_ok=True)
+        say(console, f"deleted {path.stem[:SHORT]}")
+
+
+def _row(record: Record, folder: Path) -> dict[str, Any]:
+    config = record["config"]
+    part = "test" if "test" in record["metrics"] else "val"
+    metric = record.get("metric") or "accuracy"
+    return {
+        "id": record["id"],
+        "dataset": config["dataset"]["name"],
+        "method": config["method"],
+        "seed": config["seed"],
+        "split": config["split"],
+        "part": part,
+        "metric": metric,
+        "score": record["metrics"][part].get(metric),
+        "best_epoch": record["best_epoch"],
+        "settings": _changed(config["protocol"]),
+        "written": (folder / f"{record['id']}.json").stat().st_mtime,
+    }
+
+
+def _changed(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings by which a protocol differs from the recommended or the paper's, whichever is nearer."""
+    usual = ({**Protocol().model_dump(), **RECOMMENDED}, Protocol().model_dump())
+    found = [{key: value for key, value in given.items() if base[key] not in (value, "auto")} for base in usual]
+    return min(found, key=len)

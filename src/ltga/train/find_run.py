@@ -1,0 +1,35 @@
+"""From what a person types to a stored run: the path of its record, or the first digits of its id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ltga.errors import InputError
+
+SHORT = 8  # digits that lists show; enough to tell a million runs apart
+
+
+def find_run(run: str | Path, folder: str | Path = "runs") -> Path:
+    """The path of a run's record.
+
+    Args:
+        run: a path, or the first digits of an id (or of a file name) in ``folder``.
+        folder: where runs are kept.
+
+    >>> find_run("3f")
+    Traceback (most recent call last):
+    ...
+    ltga.errors.InputError: run: no run in runs begins with '3f'; `ltga runs runs` lists them
+    """
+    path = Path(run)
+    if path.is_dir():
+        raise InputError(f"run: {run} is a folder; give a record in it, or the first digits of its id")
+    if path.exists() or path.suffix or len(path.parts) > 1:
+        return path
+    found = sorted(Path(folder).glob(f"{path.name}*.json")) if str(run).isalnum() else []
+    if not found:
+        raise InputError(f"run: no run in {folder} begins with {str(run)!r}; `ltga runs {folder}` lists them")
+    if len(found) > 1:
+        several = ", ".join(one.stem[: SHORT + 4] for one in found[:3])
+        raise InputError(f"run: {len(found)} runs in {folder} begin with {str(run)!r} ({several} ...); give more digits")
+    return found[0]
