@@ -1,0 +1,90 @@
+"""What is wrong with a graph's tables, all of it at once: counts, first rows, and what is done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from ltga.data.bounds import in_a_line
+from ltga.errors import DataError
+
+Weight = Literal["error", "mended", "note"]
+SHOWN_ROWS = 5
+_LONGEST_LINE = 600
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One kind of fault in one place.
+
+    Attributes:
+        where: the table, and the column if it is in one.
+        what: the fault in words, with its first example.
+        count: how many rows (or columns, classes) have it.
+        rows: the first of them, data rows counted from 1.
+        action: what is done about it, or what a person can do.
+        weight: "error" if nothing can be done without a person, "mended" if the data were changed, else "note".
+    """
+
+    where: str
+    what: str
+    count: int
+    rows: tuple[int, ...]
+    action: str
+    weight: Weight
+
+    def __str__(self) -> str:
+        row = f"row {self.rows[0]}: " if self.rows else ""
+        others = f" ({self.count:,} rows)" if self.rows and self.count > 1 else ""
+        return in_a_line(f"{self.where}: {row}{self.what}{others}; {self.action}", _LONGEST_LINE)
+
+
+@dataclass
+class Problems:
+    """A list to add to while tables are read.
+
+    >>> found = Problems()
+    >>> found.add("nodes.csv", "age is 'old'", np.array([3, 7]), "give a number", "error")
+    >>> print(found.errors[0])
+    nodes.csv: row 4: age is 'old' (2 rows); give a number
+    """
+
+    found: list[Problem] = field(default_factory=list)
+
+    def add(self, where: str, what: str, rows: Sequence[int] | np.ndarray | int, action: str, weight: Weight) -> None:
+        """Add a fault; `rows` are positions from 0, or how many there are if they have none."""
+        if isinstance(rows, int):
+            self.found.append(Problem(where, in_a_line(what), rows, (), action, weight))
+        elif len(rows):
+            first = tuple(int(row) + 1 for row in rows[:SHOWN_ROWS])
+            self.found.append(Problem(where, in_a_line(what), len(rows), first, action, weight))
+
+    @property
+    def errors(self) -> list[Problem]:
+        return [problem for problem in self.found if problem.weight == "error"]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was mended or is worth knowing, a line each."""
+        return tuple(str(problem) for problem in self.found if problem.weight != "error")
+
+    def as_json(self) -> list[dict[str, Any]]:
+        return [asdict(problem) for problem in self.found]
+
+    def refuse(self, where: str) -> None:
+        """Raise one line about all that nobody but a person can mend."""
+        errors = self.errors
+        if len(errors) == 1:
+            raise DataError(str(errors[0]))
+        if errors:
+            listed = " | ".join(map(str, errors))
+            raise DataError(f"{where}: {len(errors)} problems: {in_a_line(listed, _LONGEST_LINE * 2)}")
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
