@@ -15,6 +15,7 @@ from ltga.data.npz import read_npz
 from ltga.data.obtain import obtain
 from ltga.data.own_graph import PATH_SUFFIXES, load_own_graph
 from ltga.data.planetoid import PARTS, read_planetoid
+from ltga.data.preparation import Preparation
 from ltga.data.synthetic import csbm
 from ltga.errors import InputError, did_you_mean
 
@@ -26,7 +27,13 @@ _RAW_READERS: dict[str, Callable[[list[Path]], GraphArrays]] = {
 }
 
 
-def load_dataset(name: str | Path, root: str | Path | None = None, *, convention: str | None = None) -> Dataset:
+def load_dataset(
+    name: str | Path,
+    root: str | Path | None = None,
+    *,
+    convention: str | None = None,
+    preparation: Preparation | None = None,
+) -> Dataset:
     """A known dataset by name, or your own graph by path.
 
     Args:
@@ -36,6 +43,7 @@ def load_dataset(name: str | Path, root: str | Path | None = None, *, convention
         root: folder to look in first; then come `$LTGA_DATA` and the user cache directory. What is in
             none of them is downloaded.
         convention: for your own graph only: what a stored edge means.
+        preparation: for your own tables only: what is done to them, see `ltga.data.Preparation`.
 
     >>> load_dataset("csbm:num_nodes=100,snr=2,seed=3").provenance["snr"]
     2
@@ -43,9 +51,17 @@ def load_dataset(name: str | Path, root: str | Path | None = None, *, convention
     if not isinstance(name, str | Path) or not str(name):
         raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
     if isinstance(name, Path) or _looks_like_a_path(name):
-        return load_own_graph(name, convention)
+        return load_own_graph(name, convention, preparation)
     if convention is not None:
         raise InputError("convention: a known dataset has its own; give it only with the path of a graph")
+    if preparation is not None:
+        raise InputError("prepare: a known dataset is prepared already; give it only with the path of tables")
+    dataset = _load_known(name, root)
+    dataset.reading = {"format": "named", "name": name}
+    return dataset
+
+
+def _load_known(name: str, root: str | Path | None) -> Dataset:
     key, _, knobs = name.partition(":")
     facts = CATALOGUE.get(key.strip().lower().replace("_", "-"))
     if facts is None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ltga.data.edges import Convention
 from ltga.data.structure import check_names
 from ltga.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from ltga.data.prepare import PreparedGraph
 
 _LISTS = ("drop", "categorical", "structure")
 
@@ -80,10 +83,9 @@ class Preparation(BaseModel):
     def __init__(self, **values: Any) -> None:
         unknown = [key for key in values if key not in type(self).model_fields]
         if unknown:
-            every = f"there are {', '.join(type(self).model_fields)}"
-            raise InputError(
-                f"prepare: there is no option {unknown[0]!r}; {did_you_mean(unknown[0], type(self).model_fields, every)}"
-            )
+            names = type(self).model_fields
+            hint = did_you_mean(unknown[0], names, f"there are {', '.join(names)}")
+            raise InputError(f"prepare: there is no option {unknown[0]!r}; {hint}")
         try:
             super().__init__(**values)
         except ValidationError as error:
@@ -130,6 +132,26 @@ class Preparation(BaseModel):
                 raise InputError(f"prepare: {key} contradicts itself, {values[key]} and {value}; give it once")
             values[key] = value
         return cls(**values)
+
+    def fit(self, source: Any, *, nodes: Any = None) -> PreparedGraph:
+        """Prepare a graph to train on; `source` and `nodes` as for `ltga.data.as_tables`.
+
+        What comes back has the graph (`dataset()`), what was done (`fitted`, to be repeated with `apply` on another
+        graph) and what was found (`problems`). What only a person can mend is one line of error.
+
+        >>> import pandas as pd
+        >>> nodes = pd.DataFrame({"id": ["a", "b"], "label": ["x", "y"], "age": [20, 40]})
+        >>> edges = pd.DataFrame({"source": ["a", "a"], "target": ["b", "b"], "weight": [1, 2]})
+        >>> graph = Preparation().fit((nodes, edges))
+        >>> graph.arrays.x.tolist(), graph.node_ids
+        ([[-1.0], [1.0]], ('a', 'b'))
+        >>> graph.fitted.apply((nodes.assign(age=[30, 60]), edges)).arrays.x.tolist()
+        [[0.0], [3.0]]
+        """
+        from ltga.data.prepare import accepted  # these stand on this module
+        from ltga.data.sources import as_tables
+
+        return accepted(as_tables(source, self, nodes=nodes), self)
 
     @property
     def changed(self) -> dict[str, Any]:

@@ -9,8 +9,8 @@
 | `random-walk-K` | probabilities to be back after 1 to K random steps | neighbours |
 | `laplacian-K` | K eigenvectors of the normalised Laplacian, by ascending eigenvalue after the first | neighbours |
 
-Neighbours are nodes that an edge joins, whatever its direction; self-loops do not count. Eigenvectors place the nodes of
-one graph and say nothing about another, so a preparation with `laplacian-K` cannot be repeated on another graph.
+Neighbours are nodes that an edge joins, whatever its direction; self-loops do not count. Eigenvectors place the nodes
+of one graph and say nothing about another, so a preparation with `laplacian-K` cannot be repeated on another graph.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def structural_features(edges: np.ndarray, num_nodes: int, names: Sequence[str])
     >>> values, columns = structural_features(np.array([[0, 1], [1, 2]]), 3, ["degree", "random-walk-2"])
     >>> columns
     ['degree', 'random walk, 1 steps', 'random walk, 2 steps']
-    >>> values[:, 0].tolist(), values[:, 2].tolist()
+    >>> values[:, 0].tolist(), values[:, 2].round(9).tolist()
     ([1.0, 2.0, 1.0], [0.5, 1.0, 0.5])
     """
     check_names(names)
@@ -172,8 +172,8 @@ def _random_walk(neighbours: Any, steps: int) -> np.ndarray:
     nodes = neighbours.shape[0]
     if float(nodes) * neighbours.nnz * (steps + 1) // 2 > _MOST_WORK:
         raise InputError(
-            f"structure: random-walk-{steps} takes too long for {nodes:,} nodes and {neighbours.nnz:,} edges; take fewer "
-            "steps, or other features"
+            f"structure: random-walk-{steps} takes too long for {nodes:,} nodes and {neighbours.nnz:,} edges; take "
+            "fewer steps, or other features"
         )
     symmetric = _normalised(neighbours)
     result = np.zeros((nodes, steps))
