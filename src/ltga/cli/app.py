@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ltga import __version__
-from ltga.cli.options import Data, Json, complete_dataset, complete_methods, complete_setting
+from ltga.cli.options import Data, Json, complete_dataset, complete_methods, complete_setting, preparation
 from ltga.cli.terminal import messages, results
 
 app = typer.Typer(
@@ -40,8 +40,9 @@ def common(
 Graph = Annotated[
     str | None,
     typer.Argument(
-        help="A dataset's name (see `ltga datasets`), or your own graph: an .npz or .safetensors file, or a folder "
-        "with edges.csv and nodes.csv (or .parquet). Default: digits-noise, the embedded demo.",
+        help="A dataset's name (see `ltga datasets`), or your own graph: a folder with edges.csv and nodes.csv (or "
+        ".parquet), or a .graphml, .gexf, .gml, .mtx, .edges, .npz or .safetensors file. "
+        "Default: digits-noise, the embedded demo.",
         autocompletion=complete_dataset,
     ),
 ]
@@ -71,6 +72,17 @@ Convention = Annotated[
 ]
 
 
+Prepare = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prepare",
+        metavar="OPTION=VALUE",
+        help="Your own tables: how they become numbers, for example label=churned or scale=none; repeatable. "
+        "`ltga check` says what is done.",
+    ),
+]
+
+
 @app.command()
 def train(
     dataset: Graph = None,
@@ -86,6 +98,7 @@ def train(
         Path | None, typer.Option(help="Where to write the page to look at. Default: inside --out.")
     ] = None,
     convention: Convention = None,
+    prepare: Prepare = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     json_wanted: Json = False,
     data: Data = None,
@@ -109,7 +122,33 @@ def train(
     from ltga.cli.train_command import train_and_compare
 
     plan = make_plan(dataset, None if method is None else method.split(","), seeds, settings or (), config)
-    train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted)
+    prepared = preparation(prepare)
+    train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted, prepared)
+
+
+@app.command()
+def check(
+    graph: Annotated[
+        str, typer.Argument(help="Your own graph, as for `ltga train`, or a dataset's name.", show_default=False)
+    ],
+    convention: Convention = None,
+    prepare: Prepare = None,
+    json_wanted: Json = False,
+    data: Data = None,
+) -> None:
+    """Read a graph whole and say everything that is wrong with it, what is done about it, and what it looks like then.
+
+    Exit code 2 if it cannot be trained on as it is.
+
+    Examples:
+
+    ltga check my-folder/
+
+    ltga check people.graphml --prepare label=club
+    """
+    from ltga.cli.check_command import check_graph_source
+
+    check_graph_source(results(), graph, preparation(prepare), convention, data, json_wanted)
 
 
 @app.command()

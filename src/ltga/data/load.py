@@ -50,7 +50,7 @@ def load_dataset(
     """
     if not isinstance(name, str | Path) or not str(name):
         raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
-    if isinstance(name, Path) or _looks_like_a_path(name):
+    if isinstance(name, Path) or looks_like_a_path(name):
         return load_own_graph(name, convention, preparation)
     if convention is not None:
         raise InputError("convention: a known dataset has its own; give it only with the path of a graph")
@@ -87,7 +87,8 @@ def _load_files(facts: Facts, root: str | Path | None) -> Dataset:
     return assemble(arrays, facts.name, facts.convention, where, facts, {"folder": str(folder), "form": "raw"})
 
 
-def _looks_like_a_path(name: str) -> bool:
+def looks_like_a_path(name: str) -> bool:
+    """Whether a name is meant as a path rather than as that of a known dataset."""
     return "/" in name or "\\" in name or name in (".", "..") or name.lower().endswith(PATH_SUFFIXES)
 
 

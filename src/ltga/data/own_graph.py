@@ -15,7 +15,6 @@ from ltga.data.assemble import assemble
 from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
-from ltga.data.edges import CONVENTIONS
 from ltga.data.graph_files import GRAPH_SUFFIXES, TABLE_NAMES, read_graph_file
 from ltga.data.npz import read_npz
 from ltga.data.obtain import sha256_of
@@ -49,8 +48,6 @@ def load_own_graph(path: str | Path, convention: str | None = None, preparation:
     path = Path(path).expanduser()
     if not path.exists():
         raise DataError(f"{path}: no such file or folder; check the path")
-    if convention is not None and convention not in CONVENTIONS:
-        raise InputError(f"convention: got {convention!r}; use one of {', '.join(map(repr, CONVENTIONS))}")
     try:
         return _load(path, convention, preparation)
     except MemoryError:
@@ -67,7 +64,7 @@ def _load(path: Path, convention: str | None, preparation: Preparation | None) -
     if is_table_source(path):
         options = preparation or Preparation()
         if convention is not None:
-            options = Preparation(**{**options.model_dump(), "convention": convention})
+            options = options.with_convention(convention)
         return accepted(read_graph_file(path, options), options).dataset()
     if preparation is not None:
         raise InputError(f"prepare: {path.suffix or path.name} holds finished features; give it with tables only")

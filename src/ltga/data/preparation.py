@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from ltga.data.edges import Convention
+from ltga.data.edges import CONVENTIONS, Convention
 from ltga.data.structure import check_names
 from ltga.errors import InputError, did_you_mean
 
@@ -152,6 +152,12 @@ class Preparation(BaseModel):
         from ltga.data.sources import as_tables
 
         return accepted(as_tables(source, self, nodes=nodes), self)
+
+    def with_convention(self, convention: str) -> Preparation:
+        """The same with another meaning of edges."""
+        if convention not in CONVENTIONS:
+            raise InputError(f"convention: got {convention!r}; use one of {', '.join(map(repr, CONVENTIONS))}")
+        return Preparation(**{**self.model_dump(), "convention": convention})
 
     @property
     def changed(self) -> dict[str, Any]:

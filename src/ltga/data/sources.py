@@ -14,6 +14,7 @@ import scipy.sparse
 
 from ltga.data.bounds import in_a_line
 from ltga.data.dataset import Dataset
+from ltga.data.edges import Convention
 from ltga.data.graph_files import read_graph_file
 from ltga.data.graph_tables import Tables
 from ltga.data.preparation import Preparation
@@ -90,7 +91,7 @@ def from_networkx(graph: Any, options: Preparation | None = None, **about: Any) 
     keys[:] = list(graph.nodes)
     nodes = _frame({options.id: keys}, [attributes for _, attributes in graph.nodes(data=True)])
     edges = _frame({options.source: ends[:, 0], options.target: ends[:, 1]}, details)
-    convention = "directed" if graph.is_directed() else "undirected, once"
+    convention = _meaning(bool(graph.is_directed()))
     known = {"name": str(graph.name or "graph"), "origin": {"format": "networkx"}, **about}
     return Tables(edges, nodes, convention=convention, **known)
 
@@ -129,7 +130,7 @@ def _from_igraph(graph: Any, options: Preparation) -> Tables:
     names[:] = list(keys)
     edges = _frame({options.source: names[ends[:, 0]], options.target: names[ends[:, 1]]},
                    [e.attributes() for e in graph.es])  # fmt: skip
-    convention = "directed" if graph.is_directed() else "undirected, once"
+    convention = _meaning(bool(graph.is_directed()))
     return Tables(
         edges, nodes.drop(columns="name", errors="ignore"), convention=convention, origin={"format": "igraph"}
     )
@@ -146,7 +147,11 @@ def _from_sparse(matrix: Any, options: Preparation) -> Tables:
         options.weight: entries.data[kept],
     })  # fmt: skip
     nodes = pd.DataFrame({options.id: np.arange(matrix.shape[0], dtype=np.int64)})
-    return Tables(edges, nodes, convention="undirected, once" if symmetric else "directed", origin={"format": "scipy"})
+    return Tables(edges, nodes, convention=_meaning(not symmetric), origin={"format": "scipy"})
+
+
+def _meaning(directed: bool) -> Convention:
+    return "directed" if directed else "undirected, once"
 
 
 def _frame(keys: dict[str, Any], details: Iterable[dict[Any, Any]]) -> pd.DataFrame:
