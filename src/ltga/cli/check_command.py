@@ -55,6 +55,11 @@ def check_graph_source(
 
 def _show(console: Console, dataset: Dataset, found: Problems, graph: PreparedGraph | None, as_json: bool) -> None:
     summary = summarise(dataset)
+    if not summary.val:
+        raise DataError(
+            f"{dataset.name}: the first split has no validation nodes, by which the best epoch is chosen; label more "
+            "nodes of a class, or name some in a column split"
+        )
     if as_json:
         prepared = {} if graph is None else {
             "preparation": graph.fitted.model_dump(mode="json"), "edge_attributes": list(graph.edge_names),

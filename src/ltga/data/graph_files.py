@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import xml.parsers.expat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,17 @@ def _read_by_networkx(path: Path, suffix: str, options: Preparation, about: dict
         graph = readers[suffix](path)
     except Exception as error:  # these readers raise nearly anything about a damaged file
         raise DataError(f"{path}: cannot be read as {suffix[1:]} ({in_a_line(error)})") from None
-    return from_networkx(graph, options, **about)
+    tables = from_networkx(graph, options, **about)
+    return tables if suffix == ".graphml" else _without_display_names(tables, options)
+
+
+def _without_display_names(tables: Tables, options: Preparation) -> Tables:
+    """GEXF and GML call the text shown beside a node its label; that is no feature."""
+    nodes = tables.nodes
+    if nodes is None or "label" not in nodes or "label" in (options.id, options.label) or not nodes["label"].is_unique:
+        return tables
+    tables.problems.add(tables.node_table, "column 'label' names nodes", 1, "left out (id=label to use it)", "note")
+    return replace(tables, nodes=nodes.drop(columns="label"))
 
 
 def _read_matrix(path: Path, options: Preparation, about: dict[str, Any]) -> Tables:

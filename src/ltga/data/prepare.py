@@ -122,13 +122,14 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
         sound &= _has_columns(tables.nodes, node_columns, tables.node_table, "node", problems)
     if not sound:
         return Outcome(problems, None)
-    nodes = _named_once(tables, options, problems)
+    nodes, kept = _named_once(tables, options, problems)
+    about_nodes = problems.of_rows(kept)
     convention: Convention = fitted.convention if fitted else options.convention or tables.convention or "directed"
     ids = text_of(nodes[options.id])
     edges = _edges(tables, nodes[options.id], ids, convention, options, problems)
-    y, classes = read_labels(nodes, options, tables.node_table, problems, fitted.classes if fitted else None)
-    masks = read_splits(nodes, y, options, tables.node_table, problems) if fitted is None else None
-    features = node_features(nodes, edges, options, tables.node_table, problems, fitted.nodes if fitted else None)
+    y, classes = read_labels(nodes, options, tables.node_table, about_nodes, fitted.classes if fitted else None)
+    masks = read_splits(nodes, y, options, tables.node_table, about_nodes) if fitted is None else None
+    features = node_features(nodes, edges, options, tables.node_table, about_nodes, fitted.nodes if fitted else None)
     attributes = edge_attributes(tables, edges, options, problems, fitted.edges if fitted else None)
     placed = _placed(edges.rows, len(nodes)) if places_nodes(features.fitted.structure) else None
     if fitted is not None and fitted.placed != placed:
@@ -173,12 +174,13 @@ def _has_columns(frame: pd.DataFrame, wanted: tuple[str, ...], where: str, kind:
     return len(problems.errors) == before
 
 
-def _named_once(tables: Tables, options: Preparation, problems: Problems) -> pd.DataFrame:
-    """The node table, each node once; made from the edges where there is none."""
+def _named_once(tables: Tables, options: Preparation, problems: Problems) -> tuple[pd.DataFrame, np.ndarray]:
+    """The node table, each node once, and which rows these are; made from the edges where there is none."""
     if tables.nodes is None:
         ends = [text_of(tables.edges[name]) for name in (options.source, options.target)]
         named = pa.chunked_array(ends).unique()
-        return pd.DataFrame({options.id: pd.Series(named.to_numpy(zero_copy_only=False), dtype=object)})
+        made = pd.DataFrame({options.id: pd.Series(named.to_numpy(zero_copy_only=False), dtype=object)})
+        return made, np.arange(len(made))
     nodes = tables.nodes
     text = text_of(nodes[options.id])
     codes = text.dictionary_encode().indices.to_numpy(zero_copy_only=False)
@@ -186,15 +188,15 @@ def _named_once(tables: Tables, options: Preparation, problems: Problems) -> pd.
     problems.add(tables.node_table, f"{options.id} is blank", blank, "every node needs an id", "error")
     repeated = pd.Series(codes).duplicated().to_numpy()
     if not repeated.any():
-        return nodes
+        return nodes, np.arange(len(nodes))
     again = np.flatnonzero(repeated)
     first = int(np.flatnonzero(codes == codes[again[0]])[0])
     what = f"{options.id} {text[int(again[0])].as_py()!r} repeats row {first + 1}"
     if options.repeated_ids == "error":
         problems.add(tables.node_table, what, again, "keep one of them, or choose repeated_ids=first", "error")
-    else:
-        problems.add(tables.node_table, what, again, "the first kept (repeated_ids=first)", "mended")
-    return nodes[~repeated]
+        return nodes, np.arange(len(nodes))
+    problems.add(tables.node_table, what, again, "the first kept (repeated_ids=first)", "mended")
+    return nodes[~repeated], np.flatnonzero(~repeated)
 
 
 def _edges(

@@ -44,7 +44,7 @@ class Problem:
 
 @dataclass
 class Problems:
-    """A list to add to while tables are read.
+    """A list to add to while tables are read; with `numbers`, positions are those of rows that were picked out.
 
     >>> found = Problems()
     >>> found.add("nodes.csv", "age is 'old'", np.array([3, 7]), "give a number", "error")
@@ -53,13 +53,19 @@ class Problems:
     """
 
     found: list[Problem] = field(default_factory=list)
+    numbers: np.ndarray | None = None
+
+    def of_rows(self, numbers: np.ndarray) -> Problems:
+        """The same list, for whoever looks at these rows only."""
+        return Problems(self.found, numbers)
 
     def add(self, where: str, what: str, rows: Sequence[int] | np.ndarray | int, action: str, weight: Weight) -> None:
         """Add a fault; `rows` are positions from 0, or how many there are if they have none."""
         if isinstance(rows, int):
             self.found.append(Problem(where, in_a_line(what), rows, (), action, weight))
         elif len(rows):
-            first = tuple(int(row) + 1 for row in rows[:SHOWN_ROWS])
+            shown = rows[:SHOWN_ROWS]
+            first = tuple(int(row if self.numbers is None else self.numbers[row]) + 1 for row in shown)
             self.found.append(Problem(where, in_a_line(what), len(rows), first, action, weight))
 
     @property

@@ -74,7 +74,7 @@ def _check(
         problems.add(place, what, labelled, f"label nodes of another class, or {other}", "error")
         return
     single = np.flatnonzero(sizes == 1)
-    if (len(single) > len(classes) / 2 and len(classes) > _FEW_CLASSES) or len(single) == labelled > 2:
+    if len(single) > len(classes) / 2 and len(classes) > _FEW_CLASSES:
         what = f"{len(classes):,} different labels on {labelled:,} nodes, {len(single):,} of them on one node only"
         kind = "numbers to predict" if all(_is_number(name) for name in classes[:100]) else "names"
         problems.add(place, f"{what}: these look like {kind}, not classes", labelled, other, "error")
