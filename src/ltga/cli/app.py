@@ -187,7 +187,7 @@ def explain(
     page: Annotated[Path | None, typer.Option(help="Write a page to look at (.html).")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write every edge, layer and head (.parquet).")] = None,
     graphml: Annotated[Path | None, typer.Option(help="Write the graph with its weights (.graphml).")] = None,
-    node: Annotated[int | None, typer.Option(help="Show what this node attends to.")] = None,
+    node: Annotated[str | None, typer.Option(help="Show what this node attends to: its id, or its number.")] = None,
     graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
     data: Data = None,
 ) -> None:

@@ -26,7 +26,7 @@ def explain_run(
     page: Path | None,
     parquet: Path | None,
     graphml: Path | None,
-    node: int | None,
+    node: str | None,
     data: Path | None,
     graph: str | None,
 ) -> None:
@@ -36,7 +36,7 @@ def explain_run(
     finished = load_run(_record(run))
     dataset = load_dataset(graph or finished.typed.config.dataset.name, data)
     inside = explain(finished, dataset)
-    around = None if node is None else _neighbourhood(inside, node)
+    around = None if node is None else _neighbourhood(inside, dataset.position(node))
     _summary(console, inside)
     if around is not None:
         console.print(around)
@@ -108,15 +108,16 @@ def _print_pairs(console: Console, inside: Explanation) -> None:
 
 def _neighbourhood(inside: Explanation, node: int) -> Table:
     frame, shown = inside.neighbourhood(node), inside.nodes().iloc[node]
-    title = f"Node {node}: class {shown['class']}, predicted {shown['predicted']}"
+    ids = inside.dataset.node_ids
+    title = f"Node {node if ids is None else ids[node]}: class {shown['class']}, predicted {shown['predicted']}"
     layers = range(1, inside.num_layers + 1)
     weights = [f">weight, layer {layer}" for layer in layers]
     around = plain_table(">neighbour", "class", *weights, ">ignored by", title=escape(title), title_justify="left")
     heads = inside.num_layers * inside.num_heads
     for row in frame.head(MOST_ROWS).to_dict("records"):
-        name = "itself" if row["self_loop"] else str(row["source"])
+        name = "itself" if row["self_loop"] else str(row["source"] if ids is None else ids[row["source"]])
         cells = (f"{row[f'mean_weight_layer{layer}']:.3f}" for layer in layers)
-        around.add_row(name, escape(row["source_class"]), *cells, f"{row['ignored_by']} of {heads}")
+        around.add_row(escape(name), escape(row["source_class"]), *cells, f"{row['ignored_by']} of {heads}")
     if len(frame) > MOST_ROWS:
         around.caption = f"and {len(frame) - MOST_ROWS} more"
     return around
