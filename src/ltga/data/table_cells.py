@@ -36,7 +36,13 @@ def text_of(series: pd.Series) -> pa.Array:
         codes, different = pd.factorize(series, use_na_sentinel=True) if series.dtype != object else _factorize(series)
         words = np.array([*map(_word, different), ""], dtype=object)
         return _trimmed(pa.array(words[codes], pa.large_string()))
-    return _trimmed(pa.array(series.array, pa.large_string(), from_pandas=True))
+    cells = series.to_numpy() if series.dtype == object else series.array
+    try:
+        return _trimmed(pa.array(cells, pa.large_string(), from_pandas=True))
+    except UnicodeEncodeError:  # half a character, as in the name of a file that is not text
+        return _trimmed(
+            pa.array([None if gap else _word(cell) for cell, gap in zip(cells, series.isna())], pa.large_string())
+        )
 
 
 def _is_text(series: pd.Series) -> bool:
