@@ -265,6 +265,11 @@ FILES: list[tuple[str, Callable[[Path], Any], Callable[[Any], Any], str]] = [
     ("an id that is not there", lambda d: tables(d, edges="source,target\na,c\n"), load_dataset, "target 'c' is not"),
     ("a NaN cell", lambda d: tables(d, "id,label,f\na,x,nan\nb,y,2\n"), lambda d: load_dataset(
         d, preparation=Preparation(empty_cells="error")), "row 1: f is empty"),
+    ("all labels missing", lambda d: tables(d, "id,label,f\na,,1\nb,-1,2\n"), load_dataset, "all labels are missing"),
+    ("an option that is not there", lambda d: tables(d), lambda d: load_dataset(
+        d, preparation=Preparation(scales="none")), "no option 'scales'"),
+    ("a category that was not there", lambda d: tables(d), lambda d: Preparation().fit(d).fitted.apply(
+        tables(d, "id,label,f\na,x,1\nb,zzz,2\n")), "label is 'zzz', a class that was not there"),
     ("one class in a table", lambda d: tables(d, "id,label,f\na,x,1\nb,x,2\n"), load_dataset, "at least two"),
     ("no train rows", lambda d: tables(d, "id,label,f,split\na,x,1,val\nb,y,2,test\n"), load_dataset, "no train node"),
     ("a table that is not text", lambda d: file(tables(d) / "nodes.csv", b"\xff\xfe\x00").parent, load_dataset,
