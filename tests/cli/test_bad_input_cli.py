@@ -175,14 +175,14 @@ ROWS: list[tuple[str, Make, str]] = [
     # Preparation
     ("misspelt option", table_options("scales=none"), "--prepare: there is no option 'scales'; did you mean 'scale'"),
     ("unknown choice", table_options("scale=robust"), "--prepare: scale: .*'standard' or 'none', got 'robust'"),
-    ("option without value", table_options("scale="), "--prepare: expected option=value, got 'scale='"),
+    ("preparation without value", table_options("scale="), "--prepare: expected option=value, got 'scale='"),
     ("an option twice", table_options("scale=none", "scale=standard"), "--prepare: scale contradicts itself"),
     ("unknown structure", table_options("structure=degre"), "'degre'; did you mean 'degree'"),
     ("unknown encoding", table_options("encoding=utf9"), "--prepare: encoding: no such encoding"),
     (
         "a label column that is not there",
         table_options("label=churn"),
-        "column 'churn' is missing; found id, label, x1, x2",
+        "'churn' is missing; found id, label, x1, x2",
     ),
     ("preparing a known graph", given("train", "cora", "--prepare", "scale=none"), "prepare: a known dataset"),
     ("preparing an npz", own("--prepare", "scale=none"), r"prepare: \.npz holds finished features"),

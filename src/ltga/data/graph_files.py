@@ -15,6 +15,7 @@ from ltga.data.bounds import MAX_BYTES, in_a_line
 from ltga.data.graph_tables import Tables
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
+from ltga.data.table_cells import text_of
 from ltga.data.table_graph import read_folder
 from ltga.errors import DataError
 
@@ -73,7 +74,9 @@ def _read_by_networkx(path: Path, suffix: str, options: Preparation, about: dict
 def _without_display_names(tables: Tables, options: Preparation) -> Tables:
     """GEXF and GML call the text shown beside a node its label; that is no feature."""
     nodes = tables.nodes
-    if nodes is None or "label" not in nodes or "label" in (options.id, options.label) or not nodes["label"].is_unique:
+    if nodes is None or "label" not in nodes or "label" in (options.id, options.label):
+        return tables
+    if len(text_of(nodes["label"]).unique()) < len(nodes):
         return tables
     tables.problems.add(tables.node_table, "column 'label' names nodes", 1, "left out (id=label to use it)", "note")
     return replace(tables, nodes=nodes.drop(columns="label"))

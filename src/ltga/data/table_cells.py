@@ -18,6 +18,7 @@ _WORDS = {"true": 1.0, "false": 0.0}
 # From this share of numbers on, a column is one of numbers in which something else has strayed.
 _MOSTLY = 0.5
 _DAY = 86_400.0
+_MOST_BITS = 14_000
 
 
 def text_of(series: pd.Series) -> pa.Array:
@@ -58,14 +59,16 @@ def _factorize(series: pd.Series) -> tuple[np.ndarray, list[Any]]:
     codes = np.full(len(series), -1, dtype=np.int64)
     for at, value in enumerate(series.to_numpy(dtype=object)):
         if not gaps[at]:
-            key = (type(value), value if getattr(value, "__hash__", None) else str(value))
+            key = (type(value), value if isinstance(value, str | Real) else str(value))
             codes[at] = numbers.setdefault(key, len(numbers))
     return codes, [value for _, value in numbers]
 
 
 def _word(value: Any) -> str:
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and float(value).is_integer():
-        return str(int(value))  # type: ignore[call-overload]
+    if isinstance(value, float | np.floating) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return hex(value)  # Python refuses to write so many digits
     return str(value).encode("utf-8", "backslashreplace").decode()
 
 
