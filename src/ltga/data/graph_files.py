@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import xml.parsers.expat
 from collections.abc import Callable
 from dataclasses import replace
@@ -64,7 +65,9 @@ def _read_by_networkx(path: Path, suffix: str, options: Preparation, about: dict
         ".gml": lambda path: networkx.read_gml(path, label=None),
     }
     try:
-        graph = readers[suffix](path)
+        with warnings.catch_warnings():  # about files that leave out what has a default
+            warnings.simplefilter("ignore")
+            graph = readers[suffix](path)
     except Exception as error:  # these readers raise nearly anything about a damaged file
         raise DataError(f"{path}: cannot be read as {suffix[1:]} ({in_a_line(error)})") from None
     tables = from_networkx(graph, options, **about)
