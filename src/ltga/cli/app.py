@@ -189,6 +189,8 @@ def explain(
     graphml: Annotated[Path | None, typer.Option(help="Write the graph with its weights (.graphml).")] = None,
     node: Annotated[str | None, typer.Option(help="Show what this node attends to: its id, or its number.")] = None,
     graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
+    convention: Convention = None,
+    prepare: Prepare = None,
     data: Data = None,
 ) -> None:
     """Show what attention did in a run, and which edges it ignored.
@@ -197,7 +199,7 @@ def explain(
     """
     from ltga.cli.explain_command import explain_run
 
-    explain_run(results(), run, page, parquet, graphml, node, data, graph)
+    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare))
 
 
 @app.command()

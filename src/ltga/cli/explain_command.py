@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ltga.cli.output import check_output
 from ltga.cli.terminal import plain_table, say
-from ltga.data import load_dataset
+from ltga.data import Preparation, load_dataset
 from ltga.errors import InputError
 from ltga.explanation.explain import explain
 from ltga.explanation.result import Explanation
@@ -29,12 +29,15 @@ def explain_run(
     node: str | None,
     data: Path | None,
     graph: str | None,
+    convention: str | None = None,
+    preparation: Preparation | None = None,
 ) -> None:
     """Print a summary (and a node's neighbourhood) and write what was asked for."""
     for path, option in ((page, "--page"), (parquet, "--parquet"), (graphml, "--graphml")):
         check_output(path, option)
     finished = load_run(_record(run))
-    dataset = load_dataset(graph or finished.typed.config.dataset.name, data)
+    name = graph or finished.typed.config.dataset.name
+    dataset = load_dataset(name, data, convention=convention, preparation=preparation)
     inside = explain(finished, dataset)
     around = None if node is None else _neighbourhood(inside, dataset.position(node))
     _summary(console, inside)
