@@ -85,6 +85,15 @@ def test_a_foreign_graph_is_trained_on(ltga: Any, tmp_path: Path) -> None:
     assert "made from the edges" in outcome.err  # what was done by default is said
 
 
+def test_the_run_of_an_undirected_table_is_explained(ltga: Any, tmp_path: Path) -> None:
+    folder, undirected = messy(tmp_path), ("--convention", "undirected, once", "--prepare", "scale=none")
+    outcome = ltga("train", folder, *undirected, "--method", "ltga-head", "--seeds", 1, *QUICK)
+    assert outcome.code == 0, outcome.err
+    (record,) = (tmp_path / "runs").glob("*.json")
+    outcome = ltga("explain", record, "--graph", folder, *undirected)
+    assert outcome.code == 0 and "Of 48 edges" in outcome.out
+
+
 def test_a_node_is_explained_by_its_id(ltga: Any, tmp_path: Path) -> None:
     folder = messy(tmp_path)
     run = fit(load_dataset(folder), "ltga-head", protocol={"epochs": 2, "hidden_channels": 2, "heads": 2})

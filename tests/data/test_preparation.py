@@ -199,6 +199,14 @@ def test_edge_attributes_are_standardised_after_merging() -> None:
     np.testing.assert_allclose(np.sort(graph.arrays.edge_attr[:, 0]), np.sort(expected[:, 0]), atol=1e-5)
 
 
+def test_equal_weights_of_repeated_edges_are_counted() -> None:
+    nodes = pd.DataFrame({"id": [1, 2, 3], "label": ["a", "b", "a"], "f": [1, 2, 3]})
+    edges = pd.DataFrame({"source": [1, 1, 2], "target": [2, 2, 3], "weight": [1, 1, 1]})
+    graph = fitted(nodes, edges, scale="none")
+    assert graph.arrays.edge_attr is not None and graph.arrays.edge_attr.tolist() == [[2.0], [1.0]]
+    assert fitted(nodes, edges, repeated_edges="mean").arrays.edge_attr is None
+
+
 def test_graphs_without_features_get_structural_ones() -> None:
     bare = people(income=None, age=None, city=None)
     graph = fitted(bare)
@@ -293,6 +301,9 @@ def test_labels_that_cannot_be_learnt(labels: list[Any], message: str | None) ->
         ({"encoding": "utf-9"}, "encoding: no such encoding"),
         ({"one_hot_limit": 0}, "one_hot_limit: .*greater than or equal to 1"),
         ({"convention": "sideways"}, "convention: "),
+        ({"date_format": "day"}, "date_format: is no format of dates"),
+        ({"date_format": "%Q"}, "date_format: is no format of dates"),
+        ({"source": "a", "target": "a"}, "source and target are both 'a'"),
     ],
 )
 def test_options_that_do_not_exist(options: dict[str, Any], message: str) -> None:
@@ -314,6 +325,7 @@ def test_a_graph_is_read_again_from_what_it_says(tmp_path: Path) -> None:
     graph = load_dataset(tmp_path, convention="undirected, once", preparation=Preparation(scale="none", drop=("age",)))
     assert graph.data.is_undirected()
     reading = json.loads(json.dumps(graph.reading, allow_nan=False))
+    assert Path(reading["path"]).is_absolute()
     again = read_again(reading)
     assert again.fingerprint == graph.fingerprint and again.name == graph.name and again.reading == graph.reading
     moved = read_again({**reading, "path": "gone"}, tmp_path)
@@ -327,6 +339,26 @@ def test_a_graph_is_read_again_from_what_it_says(tmp_path: Path) -> None:
     for broken in ({}, {"format": "tables"}, {**reading, "preparation": {"options": {}}}):
         with pytest.raises(RecordError, match="reading: "):
             read_again(broken)
+
+
+def test_splits_are_read_again_and_passed_over_elsewhere(tmp_path: Path) -> None:
+    nodes = people(split=["train", "train", "val", "test"] * (COUNT // 4))
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    ties().to_csv(tmp_path / "edges.csv", index=False)
+    graph = load_dataset(tmp_path)
+    assert graph.num_splits == 1 and read_again(graph.reading or {}).fingerprint == graph.fingerprint
+    bare = prepare_like(graph.reading or {}, (nodes.assign(label="", split="someday"), ties()))
+    assert bare.arrays.masks is None and bare.problems.errors == []
+
+
+def test_columns_that_are_not_there_are_named() -> None:
+    for option, name in (("drop", "agee"), ("categorical", "agee"), ("split", "part"), ("weight", "strength")):
+        with pytest.raises(DataError, match=rf"{option}={name}: there is no such column") as caught:
+            fitted(people(), ties(weight=1.0), **{option: name if option in ("split", "weight") else (name,)})
+        assert option not in ("drop", "categorical") or "did you mean 'age'" in str(caught.value)
+    assert "age" not in (fitted(people(), drop=("age",)).arrays.feature_names or ())
+    coded = fitted(people(age=RNG.integers(0, 3, COUNT)), categorical=("age",)).arrays.feature_names
+    assert {"age=0", "age=1", "age=2"} <= set(coded or ())
 
 
 def test_known_and_packed_graphs_are_read_again(tmp_path: Path) -> None:

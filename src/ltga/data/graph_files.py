@@ -42,7 +42,7 @@ def read_graph_file(path: str | Path, options: Preparation) -> Tables:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise DataError(f"{path}: has {size:,} bytes, more than the limit of {MAX_BYTES:,}; split the graph")
-    origin = {"format": suffix[1:], "path": str(path)}
+    origin = {"format": suffix[1:], "path": str(path.resolve())}
     about = {"name": path.stem, "where": str(path), "origin": origin}
     if suffix in _LISTS:
         return _read_list(path, options, about)

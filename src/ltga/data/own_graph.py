@@ -74,7 +74,7 @@ def _load(path: Path, convention: str | None, preparation: Preparation | None) -
         arrays = read_npz(path)
         meaning = convention or (facts.convention if facts else arrays.convention) or "undirected, once"
         name = facts.name if facts else path.stem
-        reading = {"format": "npz", "path": where, "name": name, "convention": meaning}
+        reading = {"format": "npz", "path": str(path.resolve()), "name": name, "convention": meaning}
         return assemble(arrays, name, meaning, where, facts=facts, provenance={"path": where}, reading=reading)
     if path.suffix == ".safetensors":
         if convention is not None:
@@ -83,7 +83,7 @@ def _load(path: Path, convention: str | None, preparation: Preparation | None) -
             dataset = dataset_from_data(load_data(path), name=path.stem)
         except InputError as error:
             raise DataError(f"{path}: {error}") from None
-        dataset.reading = {"format": "safetensors", "path": where, "name": path.stem}
+        dataset.reading = {"format": "safetensors", "path": str(path.resolve()), "name": path.stem}
         return dataset
     if path.suffix in (".pt", ".pth", ".pkl"):
         raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -93,6 +94,8 @@ class Preparation(BaseModel):
             name = ".".join(map(str, first["loc"])) or "structure"
             problem = first["msg"].removeprefix("Value error, ")
             raise InputError(f"prepare: {name}: {problem}, got {str(first['input'])[:80]!r}") from None
+        if self.source == self.target:
+            raise InputError(f"prepare: source and target are both {self.source!r}; an edge has two ends")
 
     @field_validator(*_LISTS, mode="before")
     @classmethod
@@ -114,6 +117,18 @@ class Preparation(BaseModel):
             "".encode(value)
         except (LookupError, UnicodeError):
             raise ValueError("no such encoding, use for example utf-8 or cp1252") from None
+        return value
+
+    @field_validator("date_format")
+    @classmethod
+    def _sound_format(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                datetime.strptime(datetime(2024, 12, 31).strftime(value), value)
+            except ValueError:
+                raise ValueError("is no format of dates, use for example %d.%m.%Y") from None
+            if "%" not in value:
+                raise ValueError("is no format of dates, use for example %d.%m.%Y")
         return value
 
     @classmethod

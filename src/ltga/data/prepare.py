@@ -25,6 +25,7 @@ from ltga.data.table_cells import text_of
 from ltga.data.table_edges import Edges, positions, without_repeats
 from ltga.data.table_features import FittedTable, edge_attributes, node_features
 from ltga.data.table_labels import read_labels, read_splits
+from ltga.errors import did_you_mean
 
 
 class FittedPreparation(BaseModel):
@@ -81,7 +82,7 @@ class PreparedGraph:
         """To train on: a `Dataset` with splits."""
         return assemble(
             self.arrays, self.tables.name, self.fitted.convention, self.tables.where,
-            provenance={key: value for key, value in self.tables.origin.items() if key == "path"},
+            provenance={"path": self.tables.where} if "path" in self.tables.origin else {},
             reading=self.reading, notes=self.problems.notes,
         )  # fmt: skip
 
@@ -120,6 +121,8 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     sound = _has_columns(tables.edges, (options.source, options.target), tables.edge_table, "edge", problems)
     if tables.nodes is not None:
         sound &= _has_columns(tables.nodes, node_columns, tables.node_table, "node", problems)
+    if fitted is None:
+        _check_names(tables, options, problems)
     if not sound:
         return Outcome(problems, None)
     nodes, kept = _named_once(tables, options, problems)
@@ -128,7 +131,11 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     ids = text_of(nodes[options.id])
     edges = _edges(tables, nodes[options.id], ids, convention, options, problems)
     y, classes = read_labels(nodes, options, tables.node_table, about_nodes, fitted.classes if fitted else None)
-    masks = read_splits(nodes, y, options, tables.node_table, about_nodes) if fitted is None else None
+    # Splits matter where a model is trained; elsewhere odd ones are passed over.
+    about_splits = about_nodes if fitted is None else Problems()
+    masks = read_splits(nodes, y, options, tables.node_table, about_splits)
+    if fitted is not None and about_splits.errors:
+        masks = None
     features = node_features(nodes, edges, options, tables.node_table, about_nodes, fitted.nodes if fitted else None)
     attributes = edge_attributes(tables, edges, options, problems, fitted.edges if fitted else None)
     placed = _placed(edges.rows, len(nodes)) if places_nodes(features.fitted.structure) else None
@@ -172,6 +179,23 @@ def _has_columns(frame: pd.DataFrame, wanted: tuple[str, ...], where: str, kind:
     if len(frame) == 0 and len(problems.errors) == before:
         problems.add(where, "there are no rows below the header", 1, f"give at least one {kind}", "error")
     return len(problems.errors) == before
+
+
+def _check_names(tables: Tables, options: Preparation, problems: Problems) -> None:
+    """Add an error for each column that an option names and no table has."""
+    nodes = [] if tables.nodes is None else list(tables.nodes.columns)
+    edges = list(tables.edges.columns)
+    named = [
+        (option, name, [*nodes, *edges]) for option in ("drop", "categorical") for name in getattr(options, option)
+    ]
+    chosen = options.changed
+    named += [
+        (option, chosen[option], there) for option, there in (("split", nodes), ("weight", edges)) if option in chosen
+    ]
+    for option, name, there in named:
+        if name not in there:
+            hint = did_you_mean(name, there, f"found {', '.join(there)}")
+            problems.add(tables.where, f"{option}={name}: there is no such column", 1, hint, "error")
 
 
 def _named_once(tables: Tables, options: Preparation, problems: Problems) -> tuple[pd.DataFrame, np.ndarray]:

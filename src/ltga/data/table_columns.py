@@ -102,9 +102,12 @@ Column = Annotated[NumberColumn | OneHotColumn | HashedColumn, Field(discriminat
 
 
 def fit_column(
-    name: str, series: pd.Series, options: Preparation, where: str, problems: Problems
+    name: str, series: pd.Series, options: Preparation, where: str, problems: Problems, keep_constant: bool = False
 ) -> NumberColumn | OneHotColumn | HashedColumn | None:
-    """What becomes of a column; `None` if it is left out, and why is added to `problems`."""
+    """What becomes of a column; `None` if it is left out, and why is added to `problems`.
+
+    `keep_constant`: equal numbers are kept, because they will be added up and differ then.
+    """
     kind = "category" if name in options.categorical else kind_of(series, options.date_format)
     place = f"{where}, {name}"
     if kind == "date" and options.dates == "error":
@@ -124,7 +127,7 @@ def fit_column(
         problems.add(place, "every cell is empty", 1, "left out", "note")
         return None
     known = values[~empty]
-    if known.min() == known.max() and not (empty.any() and options.indicator):
+    if known.min() == known.max() and not (empty.any() and options.indicator) and not keep_constant:
         problems.add(place, f"is {known[0]:.6g} in every row", 1, "left out", "note")
         return None
     if kind == "date":

@@ -78,7 +78,8 @@ def edge_attributes(
         names.remove("id")
         problems.add(where, "column 'id' names edges", 1, "left out", "note")
     names.sort(key=lambda name: name != options.weight)
-    columns = _columns(frame, names, options, where, problems, fitted)
+    counted = (options.weight,) if any(rule == "sum" for _, rule in edges.steps) else ()
+    columns = _columns(frame, names, options, where, problems, fitted, counted)
     blocks = []
     for column in columns:
         block = _block(column, frame, options, where, problems)
@@ -94,11 +95,11 @@ def _block(column: Any, frame: pd.DataFrame, options: Preparation, where: str, p
 
 def _columns(
     frame: pd.DataFrame, names: list[str], options: Preparation, where: str, problems: Problems,
-    fitted: FittedTable | None,
+    fitted: FittedTable | None, counted: tuple[str, ...] = (),
 ) -> list[Any]:  # fmt: skip
     """What becomes of every column: decided now, or as it was decided before."""
     if fitted is None:
-        made = [fit_column(name, frame[name], options, where, problems) for name in names]
+        made = [fit_column(name, frame[name], options, where, problems, name in counted) for name in names]
         return [column for column in made if column is not None]
     for column in fitted.columns:
         if column.name not in frame:

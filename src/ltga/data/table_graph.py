@@ -40,5 +40,5 @@ def read_folder(folder: Path, options: Preparation) -> Tables:
     edges, nodes = frames
     return Tables(
         edges, nodes, folder.resolve().name, str(folder), str(paths[1]), str(paths[0]),
-        origin={"format": "tables", "path": str(folder)}, problems=problems,
+        origin={"format": "tables", "path": str(folder.resolve())}, problems=problems,
     )  # fmt: skip
