@@ -10,8 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from ltga.cli.given_graph import load_given
 from ltga.cli.terminal import plain_table, say
-from ltga.data import Dataset, Preparation, as_tables, load_dataset
+from ltga.data import Dataset, Preparation, as_tables
 from ltga.data.graph_summary import GraphSummary, summarise
 from ltga.data.load import looks_like_a_path
 from ltga.data.own_graph import is_table_source
@@ -30,7 +31,7 @@ def check_graph_source(
     """Print what was found, what is done by default and what comes of it; raise if that cannot be trained on."""
     path = Path(graph).expanduser()
     if not (looks_like_a_path(graph) and path.exists() and is_table_source(path)):
-        _show(results, load_dataset(graph, data, convention=convention, preparation=options), Problems(), None, as_json)
+        _show(results, load_given(graph, data, convention, options), Problems(), None, as_json)
         return
     chosen = options or Preparation()
     if convention is not None:

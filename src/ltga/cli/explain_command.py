@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ltga.cli.given_graph import load_given
 from ltga.cli.output import check_output
 from ltga.cli.terminal import plain_table, say
-from ltga.data import Preparation, load_dataset
+from ltga.data import Preparation
 from ltga.errors import InputError
 from ltga.explanation.explain import explain
 from ltga.explanation.result import Explanation
@@ -37,7 +38,7 @@ def explain_run(
         check_output(path, option)
     finished = load_run(_record(run))
     name = graph or finished.typed.config.dataset.name
-    dataset = load_dataset(name, data, convention=convention, preparation=preparation)
+    dataset = load_given(name, data, convention, preparation)
     inside = explain(finished, dataset)
     around = None if node is None else _neighbourhood(inside, dataset.position(node))
     _summary(console, inside)

@@ -12,11 +12,12 @@ from rich.progress import TaskID
 
 from ltga.cli.allocator import keep_freed_memory
 from ltga.cli.compiled import compiled_kernels
+from ltga.cli.given_graph import load_given
 from ltga.cli.output import check_output
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, table
 from ltga.cli.terminal import run_bar, say
-from ltga.data import Dataset, Preparation, load_dataset
+from ltga.data import Dataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
@@ -44,7 +45,7 @@ def train_and_compare(
 
     Runs that ``store`` already holds are taken from there unless ``fresh``.
     """
-    graph = load_dataset(plan.dataset, data, convention=convention, preparation=preparation)
+    graph = load_given(plan.dataset, data, convention, preparation)
     graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
     check_plan(plan, graph)
     runs = Store(store, "--out")
