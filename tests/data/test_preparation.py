@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ltga.data import (
     FittedPreparation,
+    MendedWarning,
     Preparation,
     PreparedGraph,
     Tables,
@@ -262,6 +264,18 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
     graph = load_dataset(tmp_path, preparation=mended)
     assert graph.node_ids == ("a", "b", "c", "d")
     assert "town=Röm" in (graph.feature_names or ())
+
+
+def test_whoever_does_not_read_notes_is_warned(tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "nodes.csv", index=False)
+    pd.concat([ties()[:50]] * 2).to_csv(tmp_path / "edges.csv", index=False)
+    with pytest.warns(MendedWarning, match=r"mended: .*repeats an earlier edge.*\| .*income is empty.*dataset\.notes"):
+        load_dataset(tmp_path)
+    people(income=None).to_csv(tmp_path / "nodes.csv", index=False)
+    ties().drop_duplicates().to_csv(tmp_path / "edges.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_dataset(tmp_path)
 
 
 def test_rows_keep_their_numbers_when_others_are_left_out() -> None:

@@ -14,6 +14,7 @@ from ltga.data.obtain import data_folders
 from ltga.data.own_graph import dataset_from_data, load_data, load_own_graph, save_data
 from ltga.data.preparation import Preparation
 from ltga.data.prepare import FittedPreparation, PreparedGraph
+from ltga.data.problems import MendedWarning
 from ltga.data.readings import prepare_like, read_again
 from ltga.data.sampling import NeighborSampler, Sample
 from ltga.data.sources import as_graph, as_tables, from_networkx, from_sql
@@ -28,6 +29,7 @@ __all__ = [
     "Dataset",
     "Facts",
     "FittedPreparation",
+    "MendedWarning",
     "NeighborSampler",
     "Nodes",
     "OnFeatures",

@@ -19,7 +19,7 @@ from ltga.data.graph_files import GRAPH_SUFFIXES, TABLE_NAMES, read_graph_file
 from ltga.data.npz import read_npz
 from ltga.data.obtain import sha256_of
 from ltga.data.preparation import Preparation
-from ltga.data.prepare import accepted
+from ltga.data.prepare import prepared_dataset
 from ltga.data.splits import stratified_masks
 from ltga.data.tensor_files import TensorFile, check_suffix
 from ltga.errors import DataError, InputError
@@ -65,7 +65,7 @@ def _load(path: Path, convention: str | None, preparation: Preparation | None) -
         options = preparation or Preparation()
         if convention is not None:
             options = options.with_convention(convention)
-        return accepted(read_graph_file(path, options), options).dataset()
+        return prepared_dataset(read_graph_file(path, options), options)
     if preparation is not None:
         raise InputError(f"prepare: {path.suffix or path.name} holds finished features; give it with tables only")
     if path.suffix == ".npz":

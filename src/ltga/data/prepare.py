@@ -114,6 +114,14 @@ def accepted(tables: Tables, options: Preparation, fitted: FittedPreparation | N
     return outcome.graph
 
 
+def prepared_dataset(tables: Tables, options: Preparation) -> Dataset:
+    """The prepared graph to train on, with a warning if data had to be changed for it."""
+    graph = accepted(tables, options)
+    dataset = graph.dataset()
+    graph.problems.warn(tables.where)
+    return dataset
+
+
 def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | None = None) -> Outcome:
     """Everything that is wrong with tables, and the graph if it can be made; `fitted` repeats what was done before."""
     problems = Problems(list(tables.problems.found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -10,6 +11,11 @@ import numpy as np
 
 from ltga.data.bounds import in_a_line
 from ltga.errors import DataError
+
+
+class MendedWarning(UserWarning):
+    """Data were changed while they were prepared; the options of `ltga.data.Preparation` can forbid it."""
+
 
 Weight = Literal["error", "mended", "note"]
 SHOWN_ROWS = 5
@@ -88,6 +94,16 @@ class Problems:
         if errors:
             listed = " | ".join(map(str, errors))
             raise DataError(f"{where}: {len(errors)} problems: {in_a_line(listed, _LONGEST_LINE * 2)}")
+
+    def warn(self, where: str) -> None:
+        """Warn in one line of what was changed in the data, for who does not read the notes."""
+        mended = [str(problem) for problem in self.found if problem.weight == "mended"]
+        if mended:
+            listed = in_a_line(" | ".join(mended), _LONGEST_LINE)
+            warnings.warn(f"{where}: mended: {listed} (all: dataset.notes)", MendedWarning, stacklevel=4)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.found))
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self.found)

@@ -18,7 +18,7 @@ from ltga.data.edges import Convention
 from ltga.data.graph_files import read_graph_file
 from ltga.data.graph_tables import Tables
 from ltga.data.preparation import Preparation
-from ltga.data.prepare import accepted
+from ltga.data.prepare import prepared_dataset
 from ltga.errors import DataError, InputError
 
 
@@ -36,7 +36,7 @@ def as_graph(
         raise InputError(f"preparation: given beside {', '.join(options)}; put these into the Preparation")
     chosen = preparation or Preparation(**options)
     tables = as_tables(source, chosen, nodes=nodes)
-    return accepted(tables if name is None else replace(tables, name=name), chosen).dataset()
+    return prepared_dataset(tables if name is None else replace(tables, name=name), chosen)
 
 
 def as_tables(source: Any, preparation: Preparation | None = None, *, nodes: pd.DataFrame | None = None) -> Tables:
