@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +21,7 @@ from ltga.data import (
     Preparation,
     PreparedGraph,
     Tables,
+    as_graph,
     as_tables,
     load_dataset,
     prepare_like,
@@ -419,6 +421,30 @@ def test_the_quick_csv_reader_is_the_careful_one(text: str, tmp_path: Path, monk
     quick = cells()
     monkeypatch.setattr("ltga.data.table_files._plain_csv", lambda *_: None)
     assert cells() == quick
+
+
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_other_signs_between_columns(sign: str, tmp_path: Path) -> None:
+    nodes, edges = people(), ties()
+    nodes.to_csv(tmp_path / "nodes.csv", index=False, sep=sign)
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    expected = fitted(nodes, edges).arrays.x
+    np.testing.assert_allclose(Preparation().fit(tmp_path).arrays.x, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("cells", [["1,5", "2,25", "3,75"], ["1.234,5", "12", "7,1"], ["12 345", "9'000", "x"]])
+def test_numbers_of_other_countries_are_no_categories(cells: list[str]) -> None:
+    nodes = pd.DataFrame({"id": [1, 2, 3], "label": ["a", "b", "a"], "f": cells})
+    with pytest.raises(DataError, match=r"row [12]: f is '.*', expected a finite number"):
+        fitted(nodes, pd.DataFrame({"source": [1, 2], "target": [2, 3]}))
+
+
+def test_nodes_called_by_anything() -> None:
+    grid = nx.grid_2d_graph(3, 4)
+    nx.set_node_attributes(grid, {node: "ab"[sum(node) % 2] for node in grid}, "label")
+    graph = as_graph(grid)
+    assert graph.node_ids is not None and graph.node_ids[1] == "(0, 1)"
+    assert graph.data.num_edges == 2 * grid.number_of_edges()
 
 
 def test_tables_say_what_they_are() -> None:

@@ -17,6 +17,8 @@ NO_NUMBER = ("", "na", "n/a", "nan", "null", "none", "<na>", "nat", "-", "?")
 _WORDS = {"true": 1.0, "false": 0.0}
 # From this share of numbers on, a column is one of numbers in which something else has strayed.
 _MOSTLY = 0.5
+# 1,5 and 12.345,60: meant as numbers, but nobody can say which; as categories they would be silently wrong.
+_NEARLY_NUMBER = r"^[-+]?[0-9]+([.,' ][0-9]+)+$"
 _DAY = 86_400.0
 _MOST_BITS = 14_000
 
@@ -158,4 +160,6 @@ def kind_of(series: pd.Series, date_format: str | None = None) -> Kind:
         return "number"
     if not days_of(series, date_format).stray.any():
         return "date"
-    return "number" if filled - int(numbers.stray.sum()) >= _MOSTLY * filled else "category"
+    nearly = pc.match_substring_regex(text_of(series), _NEARLY_NUMBER).to_numpy(zero_copy_only=False)
+    spoken = filled - int((numbers.stray & ~nearly).sum())
+    return "number" if spoken >= _MOSTLY * filled else "category"

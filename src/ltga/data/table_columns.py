@@ -66,7 +66,7 @@ class OneHotColumn(_Fitted):
         if new.size:
             shown = text[int(new[0])].as_py()
             _about_new(new, f"{self.name} is {shown[:40]!r}, which was not there before", options, where, problems)
-        out = np.zeros((len(at), len(known)))
+        out = np.zeros((len(at), len(known)), dtype=np.float32)
         rows = np.flatnonzero(at >= 0)
         out[rows, at[rows]] = 1.0
         return out
@@ -87,7 +87,7 @@ class HashedColumn(_Fitted):
         coded = text_of(series).dictionary_encode()
         buckets = np.array([self._bucket(text) for text in coded.dictionary.to_pylist()], dtype=np.int64)
         at = buckets[coded.indices.to_numpy(zero_copy_only=False)] if len(buckets) else np.zeros(0, dtype=np.int64)
-        out = np.zeros((len(at), self.columns))
+        out = np.zeros((len(at), self.columns), dtype=np.float32)
         rows = np.flatnonzero(at >= 0)
         out[rows, at[rows]] = 1.0
         return out
@@ -124,7 +124,8 @@ def fit_column(
     assert kind in ("number", "date")
     values, empty = _numbers(name, series, kind, options, where, Problems())
     if empty.all():
-        problems.add(place, "every cell is empty", 1, "left out", "note")
+        _numbers(name, series, kind, options, where, problems)  # what stands there may be text
+        problems.add(place, "no cell holds a number", 1, "left out", "note")
         return None
     known = values[~empty]
     if known.min() == known.max() and not (empty.any() and options.indicator) and not keep_constant:

@@ -33,7 +33,7 @@ class FittedTable(BaseModel):
 
 @dataclass(frozen=True)
 class Block:
-    """Numbers `[R, K]` (float64), a name for each column, and how many of the first are to be scaled."""
+    """Numbers `[R, K]`, a name for each column, and how many of the first are to be scaled."""
 
     values: np.ndarray
     names: Sequence[str]
@@ -139,9 +139,10 @@ def _side_by_side(
     out = np.empty((rows, len(names)), dtype=np.float32)
     at = 0
     for block in blocks:
-        part = slice(at, at + len(block.names))
-        out[:, part] = (block.values - fitted.mean[part]) / fitted.scale[part]
-        at = part.stop
+        scaled = slice(at, at + block.scaled)
+        out[:, at : at + len(block.names)] = block.values
+        out[:, scaled] = (block.values[:, : block.scaled] - fitted.mean[scaled]) / fitted.scale[scaled]
+        at += len(block.names)
     return Matrix(out, names, fitted)
 
 

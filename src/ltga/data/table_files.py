@@ -46,9 +46,15 @@ def read_frame(path: Path, encoding: str = "utf-8", problems: Problems | None = 
 def _read_csv(path: Path, encoding: str, problems: Problems) -> pd.DataFrame:
     """All fields as text; not pandas' own reader, which drops surplus fields and fills up short rows."""
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    delimiter = "\t" if path.suffix == ".tsv" else ","
+    delimiter = _delimiter(content)
     fast = _plain_csv(content, delimiter) if encoding.lower() in ("utf-8", "utf8") else None
     return _any_csv(content, delimiter, encoding, str(path), problems) if fast is None else fast
+
+
+def _delimiter(content: bytes) -> str:
+    """What stands between the columns of the first line: a comma, or what some programs write in its place."""
+    first = content[:_LONGEST_HEADER].splitlines()[:1]
+    return next((sign for sign in (",", ";", "\t") if first and sign.encode() in first[0]), ",")
 
 
 def _plain_csv(content: bytes, delimiter: str) -> pd.DataFrame | None:
