@@ -12,10 +12,10 @@ import pandas as pd
 from ltga.bench.run import ratio, table
 from ltga.data import CATALOGUE
 from ltga.nn.methods import METHODS
+from ltga.study import paper
 from ltga.study.archive import stored_records
 from ltga.study.experiments import EXPERIMENTS, HEADLINE, runs_of
 from ltga.study.lookup import find_records
-from ltga.study.paper import CHECKS, DISCREPANCIES, PRINTED_MEANS
 from ltga.study.report.run_table import MEASURES
 from ltga.train.record import Record
 
@@ -146,7 +146,7 @@ def _percent(record: Record) -> float:
 def averages() -> str:
     """What the paper's own cells give on average over its eight datasets, best first."""
     methods = ["ltga-edge", "ltga-head", "gat", "gatv2", "gatv2-edge-scale", "frozen-q-tuned", "entmax-tuned", "h2gcn"]
-    means = PRINTED_MEANS[methods].mean().sort_values(ascending=False)
+    means = paper.PRINTED_MEANS[methods].mean().sort_values(ascending=False)
     labels = CHOSEN | {name: METHODS[name].label for name in methods if name in METHODS}
     return markdown(["method", "mean accuracy"], ([labels[str(name)], f"{mean:.1f}"] for name, mean in means.items()))
 
@@ -160,28 +160,29 @@ def datasets() -> str:
     rows = (
         [
             f"`{facts.name}`",
+            facts.task,
+            f"{facts.graphs:,}",
             f"{facts.nodes:,}",
             "varies" if facts.edges is None else f"{facts.edges:,}",
             facts.convention,
             str(facts.features),
-            str(facts.classes),
+            str(facts.classes or ""),
             "" if facts.homophily is None else f"{facts.homophily:.2f}",
             facts.source,
             "; ".join(facts.traps),
         ]
         for facts in CATALOGUE.values()
     )
-    header = ["name", "nodes", "edges stored", "stored as", "features", "classes", "homophily", "from", "mind"]
-    return markdown(header, rows)
+    header = ["name", "task", "graphs", "nodes", "edges stored", "stored as", "features", "classes", "homophily"]
+    return markdown([*header, "from", "mind"], rows)
 
 
 def discrepancies() -> str:
     """The printed figures that the printed tables do not give, contradictions first."""
-    parts = [
-        f"{len(CHECKS)} printed figures were recomputed; {len(CHECKS) - len(DISCREPANCIES)} follow from the cells."
-    ]
+    made, differ = paper.checks(), paper.discrepancies()
+    parts = [f"{len(made)} printed figures were recomputed; {len(made) - len(differ)} follow from the cells."]
     for verdict, title in (("contradiction", "In contradiction"), ("rounding", "Open to rounding")):
-        found = [check for check in DISCREPANCIES if check.verdict == verdict]
+        found = [check for check in differ if check.verdict == verdict]
         rows = ([check.where, check.printed, check.recomputed, check.why] for check in found)
         parts += [f"### {title} ({len(found)})", markdown(["figure", "printed", "from the cells", "remark"], rows)]
     return "\n\n".join(parts)

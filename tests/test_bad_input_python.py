@@ -16,7 +16,18 @@ from torch_geometric.data import Data, HeteroData
 
 import ltga
 from ltga import LTGAClassifier, LTGAConv, Nodes, Protocol, build_model, fit, load_dataset, load_run
-from ltga.data import Dataset, Preparation, csbm, dataset_from_data, digits_noise, load_data, save_data
+from ltga.data import (
+    Dataset,
+    Preparation,
+    collection_from_data,
+    csbm,
+    dataset_from_data,
+    digits_noise,
+    load_data,
+    make_target,
+    save_data,
+    split_links,
+)  # fmt: skip
 from ltga.errors import LTGAError
 from ltga.functional import entmax, q_softmax, segment_q_softmax
 
@@ -155,6 +166,14 @@ VALUES: list[tuple[str, Callable[[], Any], str]] = [
     ("a random state of text", lambda: classify(random_state="one"), "random_state: expected"),
     ("a classifier's bad setting", lambda: classify(heads=0), "heads: .*got 0"),
     ("another graph's features", lambda: classify().predict(torch.ones(5, 9), [[0], [1]]), "data: has 9 features"),
+    # Other tasks
+    ("a constant target", lambda: make_target([2.5, 2.5], "height"), "height: the target is 2.5 for every node"),
+    ("a target missing everywhere", lambda: make_target([NAN, NAN], "height"), "height: the target of every node is"),
+    ("no graphs", lambda: collection_from_data([]), "graphs: expected a list of PyG Data"),
+    ("a class of one graph", lambda: collection_from_data([graph(y=int(at > 0)) for at in range(30)]), "class 0"),
+    ("a target nobody has", lambda: load_dataset("twitch-de:target=height"), "use target=mature"),
+    ("holding out everything", lambda: split_links(graph(), val=0.5, test=0.5), "val: got 0.5"),
+    ("a kind of negatives", lambda: split_links(graph()).negatives("test", "hard"), "kind: got 'hard'"),
 ]  # fmt: skip
 
 

@@ -115,7 +115,7 @@ def test_layer_signature_is_a_superset_of_gatv2s():
         "index": "head", "scoring": "gatv2", "normalizer": "q_softmax", "delta": 1.0, "backend": "auto",
     }  # fmt: skip
     assert contract.items() <= new.items()
-    assert set(new) - set(contract) <= {"modifier"}
+    assert set(new) - set(contract) <= {"modifier", "index_form", "index_start"}
     assert list(ours)[-1] == "kwargs"
 
 

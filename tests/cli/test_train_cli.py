@@ -19,7 +19,8 @@ import pytest
 from cli.graphs import QUICK, write_graph, write_tables
 from ltga.cli.plan import make_plan
 from ltga.data import load_dataset
-from ltga.train import load_run
+from ltga.errors import InputError
+from ltga.train import Protocol, load_run
 
 
 def summary(outcome: Any) -> Any:
@@ -35,7 +36,7 @@ def test_a_table_with_spread_and_a_line_per_run(ltga: Any, tmp_path: Path) -> No
     assert header[:3] == ["method", "test", "accuracy"]
     assert [row[0] for row in rows] == ["GCN", "GATv2", "LTGA-Head"]
     assert all(row[2] == "±" for row in rows)
-    assert "LTGA-Head: q is still 1, because the best epoch" in outcome.out
+    assert "LTGA-Head: q moved from 1.5 to" in outcome.out
     assert "\x1b" not in outcome.out + outcome.err
     assert (
         sum(line.startswith(("gcn, seed", "gatv2, seed", "ltga-head, seed")) for line in outcome.err.splitlines()) == 6
@@ -98,7 +99,11 @@ def test_command_line_over_file_over_defaults(tmp_path: Path) -> None:
     assert (plan.dataset, plan.methods, plan.seeds) == ("digits-noise", ("gatv2",), 1)
     assert (plan.protocol.epochs, plan.protocol.lr, plan.protocol.init) == (9, 0.5, "paper")
     assert plan.protocol.hidden_channels == 16
-    assert make_plan().methods == ("gatv2", "ltga-head", "ltga-edge")
+    assert make_plan().methods == ("gatv2", "ltga-head", "entmax-head")
+    assert make_plan("cora", base="paper").protocol == Protocol.paper(init="paired")
+    assert make_plan("cora").protocol == Protocol.recommended()
+    with pytest.raises(InputError, match="--protocol: expected 'recommended' or 'paper', got 'papr'"):
+        make_plan("cora", base="papr")
 
 
 def test_runs_in_the_store_are_not_run_again(ltga: Any, tmp_path: Path) -> None:
@@ -170,6 +175,6 @@ def test_live_progress_on_a_terminal_without_colour(tmp_path: Path) -> None:
     os.close(leader)
     text = seen.decode(errors="replace")
     assert process.returncode == 0
-    assert "epoch " in text and "loss " in text and "val " in text and "q 1.0" in text
+    assert "epoch " in text and "loss " in text and "val " in text and "q 1." in text
     assert not [code for code in range(30, 38) if f"\x1b[{code}m" in text + out]
     assert "LTGA-Head" in out and "\x1b" not in out

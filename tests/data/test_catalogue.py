@@ -31,11 +31,23 @@ CONTRACT = [
     "gum-syntax-large",
     "csbm",
     "digits-noise",
+    "mutag",
+    "proteins",
+    "enzymes",
+    "mutagenicity",
+    "aids",
+    "esol",
+    "tox21",
+    "twitch-de",
+    "twitch-engb",
+    "umls",
+    "kinships",
 ]
+OTHER_TASKS = CONTRACT[CONTRACT.index("mutag") :]
 GENERATED = ("csbm", "digits-noise")
 ABSENT = ("roman-empire", "amazon-ratings")
-PRESENT = [name for name in CONTRACT if name not in (*GENERATED, *ABSENT)]
-LIGHT = [name for name in PRESENT if name != "gum-syntax-large"]
+PRESENT = [name for name in CONTRACT if name not in (*GENERATED, *ABSENT, *OTHER_TASKS)]
+LIGHT = [name for name in PRESENT if name != "gum-syntax-large"] + ["twitch-de", "twitch-engb"]
 
 
 def test_the_catalogue_has_the_names_of_the_contract() -> None:
@@ -67,10 +79,14 @@ def test_facts_are_those_of_the_manifest(name: str, data_root: Path) -> None:
 @pytest.mark.data
 def test_raw_files_are_those_of_the_manifest(data_root: Path) -> None:
     manifest = json.loads((data_root / "manifest.json").read_text())
-    listed = {path: (entry["bytes"], entry["sha256"]) for path, entry in manifest["raw"].items()}
+    every = manifest["raw"] | manifest["other_tasks"]
+    listed = {path: (entry["bytes"], entry["sha256"]) for path, entry in every.items()}
     known = {file.path: (file.size, file.sha256) for facts in CATALOGUE.values() for file in facts.raw}
-    assert {path: entry for path, entry in listed.items() if "mixture" not in path} == known
-    assert {repository: manifest["sources"][repository] for repository in COMMITS} == COMMITS
+    beside = ("mixture", "README", "readme", "citing", "LICENSE")
+    assert {path: entry for path, entry in listed.items() if not any(word in path for word in beside)} == known
+    pinned = {name: commit for name, commit in COMMITS.items() if name in manifest["sources"]}
+    assert pinned == {name: manifest["sources"][name] for name in pinned}
+    assert len(pinned) == 4
     for path, entry in manifest["raw"].items():
         if "mixture" not in path and "repository" in entry:
             owner = next(f for facts in CATALOGUE.values() for f in facts.raw if f.path == path)
@@ -124,7 +140,24 @@ def test_generated_graphs_have_their_facts(name: str) -> None:
     assert dataset.data.is_undirected()
 
 
+@pytest.mark.data
+def test_roman_words_has_its_words_and_the_official_splits(data_root: Path) -> None:
+    dataset = load_dataset("roman-words", root=data_root)
+    stored = np.load(data_root / "roman_words.npz", allow_pickle=False)
+    words = stored["words_utf8"].tobytes().decode().split("\n")
+    assert dataset.node_names is not None
+    assert list(dataset.node_names) == [words[at] for at in stored["node_words"]]
+    assert np.array_equal(dataset.data.x.numpy(), stored["word_vectors"].astype(np.float32)[stored["node_words"]])
+    for split in range(10):
+        for mask, key in zip(dataset.split(split), ("train_masks", "val_masks", "test_masks")):
+            assert np.array_equal(mask.numpy(), stored[key][split])
+
+
 def test_addresses_are_pinned_to_commits() -> None:
+    for name in OTHER_TASKS:
+        for file in CATALOGUE[name].raw:
+            assert file.url is not None
+            assert file.archive is not None or COMMITS[file.repository or ""] in file.url
     packed = CATALOGUE["amazon-ratings"].packed
     assert packed is not None
     assert packed.url == (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import http.server
 import socket
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -138,17 +140,17 @@ def test_an_interruption_leaves_no_half_file_and_the_old_one_alone(server: str, 
 def test_a_missing_dataset_is_fetched_checked_and_kept(
     server: str, data_root: Path, isolated: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ltga.data.catalogue.UPSTREAM", server)
+    monkeypatch.setattr("ltga.data.facts.UPSTREAM", server)
     Handler.folder = data_root / "raw/planetoid"
     assert load_dataset("cora").data.edge_index.shape[1] == 10556
     assert len(leftovers(isolated)) == 8
-    monkeypatch.setattr("ltga.data.catalogue.UPSTREAM", "http://127.0.0.1:9")
+    monkeypatch.setattr("ltga.data.facts.UPSTREAM", "http://127.0.0.1:9")
     assert load_dataset("cora").provenance["folder"] == str(isolated)
     victim = isolated / "raw/planetoid/ind.cora.tx"
     victim.unlink()
     with pytest.raises(DataError, match=r"put ind\.cora\.tx \(sha256 b9afbaa4"):
         load_dataset("cora")
-    monkeypatch.setattr("ltga.data.catalogue.UPSTREAM", server)
+    monkeypatch.setattr("ltga.data.facts.UPSTREAM", server)
     load_dataset("cora")
     assert victim.exists()
 
@@ -157,7 +159,7 @@ def test_a_missing_dataset_is_fetched_checked_and_kept(
 def test_a_platonov_file_is_fetched_to_an_explicit_root(
     server: str, data_root: Path, isolated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ltga.data.catalogue.UPSTREAM", server)
+    monkeypatch.setattr("ltga.data.facts.UPSTREAM", server)
     Handler.folder = data_root
     dataset = load_dataset("chameleon-filtered", root=tmp_path / "mine")
     assert dataset.data.num_nodes == 890
@@ -181,7 +183,7 @@ def amazon_lookalike(nodes: int, edges: int) -> dict[str, np.ndarray]:
 def test_amazon_ratings_is_known_by_its_shape(
     server: str, isolated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ltga.data.catalogue.UPSTREAM", server)
+    monkeypatch.setattr("ltga.data.facts.UPSTREAM", server)
     Handler.folder = tmp_path / "upstream"
     Handler.folder.mkdir()
     np.savez_compressed(Handler.folder / "amazon_ratings.npz", **amazon_lookalike(240, 930))
@@ -193,3 +195,64 @@ def test_amazon_ratings_is_known_by_its_shape(
     assert dataset.data.edge_index.shape[1] == 2 * 93050
     assert CATALOGUE["amazon-ratings"].packed is not None
     assert leftovers(isolated) == ["amazon_ratings.npz"]
+
+
+def zipped(path: Path, members: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+@pytest.fixture
+def tu_upstream(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """MUTAG's archive as a server on this machine has it; the file to serve."""
+    Handler.folder = tmp_path / "upstream"
+    Handler.folder.mkdir()
+    facts = CATALOGUE["mutag"]
+    moved = tuple(dataclasses.replace(file, archive=f"{server}/MUTAG.zip") for file in facts.raw)
+    monkeypatch.setitem(CATALOGUE, "mutag", dataclasses.replace(facts, raw=moved))
+    return Handler.folder / "MUTAG.zip"
+
+
+@pytest.mark.data
+def test_files_inside_an_archive_are_fetched_checked_and_kept(
+    tu_upstream: Path, data_root: Path, isolated: Path
+) -> None:
+    inside = {file.upstream_path or "": (data_root / file.path).read_bytes() for file in CATALOGUE["mutag"].raw}
+    zipped(tu_upstream, inside | {"MUTAG/README.txt": b"not wanted", "../outside.txt": b"nor this"})
+    assert len(load_dataset("mutag")) == 188
+    kept = sorted(path.name for path in isolated.rglob("*") if path.is_file())
+    assert kept == sorted(Path(file.path).name for file in CATALOGUE["mutag"].raw)
+    tu_upstream.unlink()
+    assert len(load_dataset("mutag")) == 188  # from the cache
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("changed", "MUTAG_A.txt has sha256 .* instead of .*nothing was kept"),
+        ("longer", "MUTAG_A.txt has sha256"),
+        ("absent", "MUTAG_A.txt is not in the archive"),
+        ("no archive", "damaged or not a zip archive"),
+        ("no file", "answered 404"),
+    ],
+)
+def test_a_bad_archive_leaves_nothing_behind(
+    fault: str, message: str, tu_upstream: Path, data_root: Path, isolated: Path
+) -> None:
+    inside = {file.upstream_path or "": (data_root / file.path).read_bytes() for file in CATALOGUE["mutag"].raw}
+    content = inside.pop("MUTAG/MUTAG_A.txt")
+    if fault == "changed":
+        inside["MUTAG/MUTAG_A.txt"] = content[:-2] + b"9\n"
+    elif fault == "longer":
+        inside["MUTAG/MUTAG_A.txt"] = content + b"\n" * 10_000_000
+    zipped(tu_upstream, inside)
+    if fault == "no archive":
+        tu_upstream.write_bytes(b"<html>moved</html>")
+    elif fault == "no file":
+        tu_upstream.unlink()
+    with pytest.raises(DataError, match=f"mutag: download failed: .*{message}.*likewise the 4 other files") as caught:
+        load_dataset("mutag")
+    assert "\n" not in str(caught.value)
+    assert not [path for path in isolated.rglob("*") if path.is_file()]

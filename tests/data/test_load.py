@@ -21,7 +21,7 @@ from ltga.errors import DataError, InputError
 @pytest.fixture
 def offline(isolated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without datasets whose connections are refused."""
-    monkeypatch.setattr("ltga.data.catalogue.UPSTREAM", "http://127.0.0.1:9")
+    monkeypatch.setattr("ltga.data.facts.UPSTREAM", "http://127.0.0.1:9")
     return isolated
 
 
@@ -40,7 +40,7 @@ def test_an_unknown_name_suggests_the_closest(wrong: str, right: str) -> None:
 
 
 def test_a_hopeless_name_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"known are cora, .*digits-noise; or give the path"):
+    with pytest.raises(InputError, match=r"known are cora, .*kinships; or give the path"):
         load_dataset("zzzzzz")
 
 
@@ -160,7 +160,7 @@ def test_knobs_of_generated_graphs() -> None:
         ("csbm:snr=inf", "must be a finite number"),
         ("csbm:seed=1,seed=2", "seed is given twice"),
         ("csbm:snr=nan", "must be a finite number"),
-        ("cora:k=1", "takes no settings"),
+        ("cora:k=1", "no setting 'k'; use planted_per_edge, seed"),
     ]:
         with pytest.raises(InputError, match=message):
             load_dataset(bad)

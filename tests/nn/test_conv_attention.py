@@ -12,7 +12,7 @@ from torch_geometric.nn import GATConv
 
 from ltga import LTGAError
 from ltga.nn import GatedIndex, LTGAConv
-from ltga.nn.index import EdgeBias
+from ltga.nn.modifiers import EdgeBias
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from oracles import attention as oracle

@@ -9,8 +9,10 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ltga import LTGAError
-from ltga.nn import FrozenIndex, GatedIndex, LearnedIndex, LTGAConv, index_parameters
-from ltga.nn.index import EdgeBias, EdgeMLP, EdgeScale, Temperature, bounded, make_index, make_modifier
+from ltga.nn import FrozenIndex, GatedIndex, LearnedIndex, LogIndex, LTGAConv, index_parameters
+from ltga.nn.edge_mlp import EdgeMLP
+from ltga.nn.index import bounded, make_index
+from ltga.nn.modifiers import EdgeBias, EdgeScale, Temperature, make_modifier
 
 EDGE_INDEX = torch.tensor([[0, 1, 4, 2, 3, 0, 0], [1, 2, 0, 0, 2, 2, 0]])
 
@@ -265,3 +267,40 @@ def test_wrong_delta(delta):
 def test_wrong_modifier():
     with pytest.raises(LTGAError, match="modifier"):
         make_modifier("scale", 4, 3)
+
+
+@pytest.mark.parametrize("start", [0.5, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("form", ["tanh", "log"])
+@pytest.mark.parametrize("index", ["layer", "head"])
+def test_an_index_starts_where_it_is_told_and_returns_there(index, form, start):
+    module = make_index(index, 4, 3, 2.0, form, start)
+    for _ in range(2):
+        torch.testing.assert_close(module.q(), torch.full_like(module.q(), start))
+        shaken(module)
+        module.reset_parameters()
+
+
+def test_a_gate_starts_where_it_is_told():
+    gate = GatedIndex(4, 3, delta=1.0, start=1.5)
+    q = gate(torch.randn(5, 3, 4), torch.randn(5, 3, 4), EDGE_INDEX)
+    torch.testing.assert_close(q, torch.full_like(q, 1.5))
+
+
+def test_an_index_by_its_logarithm_is_the_exponential_and_never_leaves_its_range():
+    index = LogIndex(3, start=1.5)
+    with torch.no_grad():
+        index.raw.copy_(torch.tensor([-50.0, 0.25, 50.0]))
+    q = index.q()
+    np.testing.assert_allclose(q.detach().numpy(), [1 / 16, np.exp(0.25), 16.0], rtol=1e-6)
+    assert index.at_bound() == pytest.approx(2 / 3)
+    q[1].backward()
+    assert index.raw.grad.tolist() == pytest.approx([0, np.exp(0.25), 0])
+
+
+def test_starts_that_cannot_be_are_refused():
+    with pytest.raises(LTGAError, match=r"start: must lie inside \(1 - delta, 1 \+ delta\) = \(0, 2\), got 2"):
+        make_index("head", 4, 3, 1.0, "tanh", 2.0)
+    with pytest.raises(LTGAError, match="start: must lie in"):
+        make_index("head", 4, 3, 1.0, "log", 0.0)
+    with pytest.raises(LTGAError, match="index_form: expected 'tanh' or 'log', got 'exp'"):
+        make_index("head", 4, 3, 1.0, "exp", 1.0)

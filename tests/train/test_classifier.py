@@ -40,7 +40,7 @@ def small_classifier(**changes: Any) -> LTGAClassifier:
 
 def test_its_settings_are_the_protocols() -> None:
     params = LTGAClassifier().get_params()
-    assert {name: params[name] for name in Protocol.model_fields} == Protocol().model_dump()
+    assert {name: params[name] for name in Protocol.model_fields} == Protocol.recommended().model_dump()
     assert is_classifier(LTGAClassifier())
     copy = clone(LTGAClassifier(lr=0.5, fanout=(3, 2)))
     assert (copy.lr, copy.fanout) == (0.5, (3, 2)) and copy.set_params(heads=3).heads == 3
@@ -76,7 +76,7 @@ def test_it_is_fit_underneath(digits: Data) -> None:
     masks = [torch.from_numpy(mask) for mask in ((y != -1) & ~val, val, np.zeros(400, dtype=bool))]
     run = fit(
         Dataset("same", data, *masks), "ltga-head", 7,
-        protocol=Protocol(epochs=5, lr=0.05, hidden_channels=8, heads=2),
+        protocol=Protocol.recommended(epochs=5, lr=0.05, hidden_channels=8, heads=2),
     )  # fmt: skip
     assert classifier.run_.record["trajectory"] == run.record["trajectory"]
     np.testing.assert_array_equal(classifier.run_.arrays["log_probs"], run.arrays["log_probs"])
@@ -136,7 +136,7 @@ def test_features_and_edges_in_many_forms(digits: Data) -> None:
 def test_predicting_on_another_graph(digits: Data) -> None:
     whole = digits_noise(planted_per_edge=0.5).data
     new = whole.subgraph(torch.arange(400, 800))
-    classifier = small_classifier(epochs=30).fit(digits.x, digits.y, digits.edge_index)
+    classifier = small_classifier(epochs=60).fit(digits.x, digits.y, digits.edge_index)
     assert classifier.score(new.x, new.y, new.edge_index) > 0.75
     expected = classifier.run_.predict(new).numpy()
     assert (classifier.predict(Nodes(new.x, new.edge_index)[::2]) == expected[::2]).all()

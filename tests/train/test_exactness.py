@@ -9,7 +9,7 @@ import torch
 
 from ltga.data import Dataset
 from ltga.kernels.operators.bernoulli import draws_like_the_paper
-from ltga.study.reproduce import Cell, reproduction_table
+from ltga.study.reproduce import Reproduced, reproduction_table
 from ltga.train import Protocol, fit
 
 pytestmark = pytest.mark.data
@@ -22,7 +22,7 @@ def test_texas_equals_an_independent_run(
 ) -> None:
     data = texas.data
     expected = paper_run(layer, data.x, data.edge_index, data.y, texas.split(seed - 1), seed)
-    record = fit(texas, method, seed).record
+    record = fit(texas, method, seed, protocol=Protocol.paper()).record
     assert (record["metrics"]["test"]["accuracy"], record["best_epoch"], record["epochs"]) == expected
 
 
@@ -81,4 +81,4 @@ def test_the_sweep_on_wisconsin_is_on_one_split(wisconsin: Dataset, warmup: int)
     seeds, protocol = tuple(range(1, 6)), Protocol(warmup=warmup)
     runs = [fit(wisconsin, "ltga-head", seed, split=0, protocol=protocol) for seed in seeds]
     tested = tuple(run.record["metrics"]["test"]["accuracy"] for run in runs)
-    assert Cell("ltga-head", "wisconsin", seeds, tested).printed == "47.1±5.5"
+    assert Reproduced("ltga-head", "wisconsin", seeds, tested).printed == "47.1±5.5"

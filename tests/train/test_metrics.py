@@ -110,6 +110,7 @@ def test_perfect_and_impossible_predictions() -> None:
     certain = torch.eye(3).log()
     assert classification_metrics(certain, torch.arange(3)) == {
         "accuracy": 1.0,
+        "balanced_accuracy": 1.0,
         "macro_f1": 1.0,
         "nll": 0.0,
         "brier": 0.0,

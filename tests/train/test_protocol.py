@@ -9,7 +9,8 @@ from ltga.train import Protocol
 
 
 def test_the_defaults_are_the_headline_protocol() -> None:
-    assert Protocol().model_dump() == {
+    assert Protocol() == Protocol.paper()
+    assert Protocol().settings() == {
         "lr": 1e-2, "weight_decay": 5e-4, "kappa": 1.0, "warmup": 20, "prior": 0.0, "delta": 1.0, "dropout": 0.4,
         "epochs": 200, "patience": 20, "hidden_channels": 64, "heads": 8, "num_layers": 2, "residual": False,
         "init": "paper", "backend": "auto",

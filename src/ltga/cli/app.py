@@ -88,6 +88,9 @@ def train(
     dataset: Graph = None,
     method: Methods = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds, from 1 on. Default: 3.")] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="'recommended' or 'paper': the settings to start from. Default: recommended.")
+    ] = None,
     settings: Settings = None,
     config: Config = None,
     out: Annotated[
@@ -106,7 +109,7 @@ def train(
     """Train methods on a graph and compare them; without arguments, the one-minute demo.
 
     Settings come from, first to last: --set and the other options, the --config file, for digits-noise a smaller and
-    quicker network, the paper's protocol with paired initialisation.
+    quicker network, the recommended protocol (or the paper's, with paired initialisation: --protocol paper).
 
     Examples:
 
@@ -121,7 +124,7 @@ def train(
     from ltga.cli.plan import make_plan
     from ltga.cli.train_command import train_and_compare
 
-    plan = make_plan(dataset, None if method is None else method.split(","), seeds, settings or (), config)
+    plan = make_plan(dataset, None if method is None else method.split(","), seeds, settings or (), config, protocol)
     prepared = preparation(prepare)
     train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted, prepared)
 

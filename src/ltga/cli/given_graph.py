@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from ltga.data import Dataset, MendedWarning, Preparation, load_dataset
+from ltga.data import Dataset, MendedWarning, Preparation, load_graph
 
 
 def load_given(
@@ -14,4 +14,4 @@ def load_given(
     """The graph called ``name``, or at that path; ``data`` is the folder of known ones."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MendedWarning)
-        return load_dataset(name, data, convention=convention, preparation=preparation)
+        return load_graph(name, data, convention=convention, preparation=preparation)

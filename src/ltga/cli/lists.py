@@ -33,12 +33,13 @@ def print_datasets(console: Console, root: Path | None, json_wanted: bool) -> No
         print(json.dumps(rows, indent=1, allow_nan=False))
         return
     numbers = (">nodes", ">edges", ">features", ">classes", ">homophily")
-    shown = plain_table("dataset", *numbers, "what", "paper", "files from", "here")
+    shown = plain_table("dataset", "task", ">graphs", *numbers, "what", "paper", "files from", "here")
     shown.columns[0].no_wrap = True
     for name, facts in CATALOGUE.items():
         counts = (facts.nodes, facts.edges, facts.features, facts.classes, facts.homophily)
         cells = ("" if count is None else f"{count:,}" for count in counts)
-        shown.add_row(name, *cells, facts.about, facts.paper, facts.source, place(facts, root))
+        kind = (facts.task, f"{facts.graphs:,}")
+        shown.add_row(name, *kind, *cells, facts.about, facts.paper, facts.source, place(facts, root))
     console.print(shown)
 
 

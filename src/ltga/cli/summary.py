@@ -17,11 +17,11 @@ from ltga.cli.plan import Plan
 from ltga.cli.terminal import plain_table
 from ltga.data import Dataset
 from ltga.nn.methods import Method
-from ltga.train import Run
+from ltga.train import Protocol, Run
 from ltga.train.record import kept_index, plain
 from ltga.train.record_schema import RunRecord
 
-UNMOVED = 0.01  # q closer to 1 than this counts as not moved
+UNMOVED = 0.01  # q closer to its start than this counts as not moved
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Finished:
     """What a comparison needs of a run; its model stays on disk.
 
     Attributes:
-        q: mean of every layer and head at the best epoch; empty without a q-softmax.
+        q: mean of every layer and head at the best epoch; alpha where it is entmax's; empty for softmax.
         ignored: where planted edges are known and the network can be looked into.
     """
 
@@ -71,7 +71,7 @@ class Group:
 
 def finished(run: Run, path: Path, graph: Dataset, reused: bool) -> Finished:
     """The part of ``run`` that the comparison keeps."""
-    layers = kept_index(run.record) if run.model.normalizer == "q_softmax" else []
+    layers = kept_index(run.record) if run.model.normalizer in ("q_softmax", "entmax") else []
     q = [value for layer in layers for value in layer["mean"] if value is not None]
     return Finished(run.typed, path, q, _ignored(run, graph), reused)
 
@@ -94,7 +94,7 @@ def score_name(graph: Dataset, runs: Sequence[Finished]) -> tuple[str, str]:
 def table(graph: Dataset, groups: Sequence[Group]) -> Table:
     """A row per method, mean ± sample s.d. over seeds."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])
-    shown = plain_table("method", f">{part} {metric}", ">ECE", ">mean q", ">exact zeros", ">seconds a run")
+    shown = plain_table("method", f">{part} {metric}", ">ECE", ">mean q or α", ">exact zeros", ">seconds a run")
     shown.columns[0].no_wrap = True
     for group in groups:
         scores = [100 * run.score(part, metric) for run in group.runs]
@@ -115,26 +115,31 @@ def table(graph: Dataset, groups: Sequence[Group]) -> Table:
 
 
 def sentences(graph: Dataset, plan: Plan, groups: Sequence[Group]) -> list[str]:
-    """For every method that learns q: what q did and, where planted edges are known, what it ignored."""
+    """For every method that learns q or alpha: what it did and, where planted edges are known, what it ignored."""
     return [
-        " ".join(filter(None, (_what_q_did(group, plan.protocol.warmup), _what_was_ignored(graph, group))))
+        " ".join(filter(None, (_what_q_did(group, plan.protocol), _what_was_ignored(graph, group))))
         for group in groups
-        if group.method.family == "learned q" or group.method.name == "dot-ltga-head"
+        if group.method.learns_index
     ]
 
 
-def _what_q_did(group: Group, warmup: int) -> str:
+def _what_q_did(group: Group, protocol: Protocol) -> str:
     values = [value for run in group.runs for value in run.q]
     low, mean, high = min(values), statistics.fmean(values), max(values)
-    label = group.method.label
+    label, start = group.method.label, float(group.runs[0].record.config.as_protocol().index_start)
+    q = "α" if group.method.family == "learned α" else "q"
     best = [run.record.best_epoch for run in group.runs]
-    if max(best) <= warmup:
+    if max(best) <= protocol.warmup:
         when = f"epoch {best[0]}" if min(best) == max(best) else f"epochs {min(best)} to {max(best)}"
-        return f"{label}: q is still 1, because the best epoch ({when}) came before the warm-up of {warmup} ended."
-    if max(abs(low - 1), abs(high - 1)) < UNMOVED:
-        return f"{label}: q stayed at 1, so softmax is what this graph wants."
+        return (
+            f"{label}: {q} is still {start:g}, because the best epoch ({when}) came before the warm-up of "
+            f"{protocol.warmup} ended."
+        )
+    if max(abs(low - start), abs(high - start)) < UNMOVED:
+        return f"{label}: {q} stayed at {start:g}, where it began."
     direction = "sparser than softmax" if mean > 1 else "heavier-tailed than softmax"
-    return f"{label}: q moved from 1 to {mean:.2f} (layers and heads: {low:.2f} to {high:.2f}), {direction}."
+    span = f"(layers and heads: {low:.2f} to {high:.2f})"
+    return f"{label}: {q} moved from {start:g} to {mean:.2f} {span}, {direction}."
 
 
 def _what_was_ignored(graph: Dataset, group: Group) -> str:

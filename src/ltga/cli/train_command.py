@@ -109,7 +109,7 @@ def _whole_run(store: Store, run: str) -> Run | None:
 def _page(graph: Dataset, groups: list[Group], store: Path, path: Path | None, messages: Console) -> Path | None:
     """A page about the last method that learns q (else the last with attention), first seed."""
     looks = [group for group in groups if group.runs[0].record.attention is not None]
-    learned = [group for group in looks if group.method.family == "learned q"]
+    learned = [group for group in looks if group.method.learns_index]
     if not looks:
         return None
     chosen = (learned or looks)[-1]

@@ -2,73 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
-from ltga.data.edges import Convention
+from ltga.data.catalogue_of_tasks import OTHER_TASKS
+from ltga.data.facts import COMMITS, Facts, KnownFile
 from ltga.data.known_files import GEOM_GCN_EDGES, GEOM_GCN_NODES, GEOM_GCN_SPLITS, PLANETOID
 
-UPSTREAM = "https://raw.githubusercontent.com"
-
-# Commits, so that what a URL serves cannot change.
-COMMITS = {
-    "kimiyoung/planetoid": "af6abf468a772cc055bec88c52e4d6f51b7c37e3",
-    "graphdml-uiuc-jlu/geom-gcn": "f1fc0d14b3b019c562737240d06ec83b07d16a8f",
-    "bingzhewei/geom-gcn": "1124af17444d7fd09686504ec46caa3f39f4f632",
-    "yandex-research/heterophilous-graphs": "a431395582e929d88271309716bea4fe24ce6318",
-}
-
-Reader = Literal["planetoid", "geom-gcn", "npz", "generated"]
-
-
-@dataclass(frozen=True)
-class KnownFile:
-    """A file: where it lies under a data folder, its identity, and where upstream keeps it."""
-
-    path: str
-    size: int | None
-    sha256: str | None
-    repository: str | None = None
-    upstream_path: str | None = None
-
-    @property
-    def url(self) -> str | None:
-        """The pinned download address, or None for a file that no public address serves."""
-        if self.repository is None:
-            return None
-        return f"{UPSTREAM}/{self.repository}/{COMMITS[self.repository]}/{self.upstream_path}"
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is known of one dataset; None where nobody could check it here.
-
-    `edges` counts rows as stored under `convention`, `undirected` distinct undirected edges with
-    self-loops; `homophily` is the share of the latter that join one class; `packed` is the file in
-    the npz schema, `raw` the upstream files that say the same; `about` says what the nodes and edges
-    are, `paper` who made the graph (and its splits) known.
-    """
-
-    name: str
-    reader: Reader
-    source: str
-    licence: str
-    nodes: int
-    edges: int | None
-    convention: Convention
-    features: int
-    classes: int
-    splits: int
-    split_sizes: tuple[int, int, int] | None = None
-    undirected: int | None = None
-    self_loops: int = 0
-    homophily: float | None = None
-    metric: str = "accuracy"
-    packed: KnownFile | None = None
-    raw: tuple[KnownFile, ...] = ()
-    traps: tuple[str, ...] = ()
-    about: str = ""
-    paper: str = ""
+__all__ = [
+    "CATALOGUE",
+    "COMMITS",
+    "IMPOSTORS",
+    "Facts",
+    "KnownFile",
+    "known_by_sha256",
+]
 
 
 def _npz(stem: str, size: int | None, sha256: str | None, upstream: bool = False) -> KnownFile:
@@ -277,7 +222,7 @@ _TABLE = (
     ),
 )  # fmt: skip
 
-CATALOGUE: dict[str, Facts] = {facts.name: facts for facts in _TABLE}
+CATALOGUE: dict[str, Facts] = {facts.name: facts for facts in (*_TABLE, *OTHER_TASKS)}
 
 # Files that pass for a dataset but are something else, by sha256.
 _MIRRORED_CORNELL = (

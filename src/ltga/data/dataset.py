@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,13 +13,15 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data.bounds import most_classes
-from ltga.data.catalogue import Facts
+from ltga.data.facts import Facts, Task
+from ltga.data.split_masks import HasSplits, check_masks, fingerprint_of, stacked
+from ltga.data.target import Target
 from ltga.errors import DataError, InputError, did_you_mean
 
 METRICS = ("accuracy", "roc_auc")
 
 
-class Dataset:
+class Dataset(HasSplits):
     """A node-classification graph with fixed train/validation/test splits.
 
     Args:
@@ -46,6 +47,8 @@ class Dataset:
     >>> [int(mask.sum()) for mask in dataset.split(0)]
     [2, 1, 1]
     """
+
+    task: Task = "node classification"
 
     def __init__(
         self,
@@ -74,14 +77,14 @@ class Dataset:
         self.provenance = dict(provenance or {})
         self.reading = None if reading is None else dict(reading)
         self.notes = tuple(notes)
-        self._masks = tuple(mask.unsqueeze(0) if mask.dim() == 1 else mask for mask in (train, val, test))
+        self._masks = stacked(train, val, test)
         check_graph(data, name)
         counted = int(data.y.max()) + 1 if class_names is None else len(class_names)
         _check_class_count(data.y, counted, class_names is None, name)
         self.class_names = tuple(map(str, range(counted)) if class_names is None else class_names)
         self.node_names = None if node_names is None else tuple(node_names)
         _check_labels(data.y, self.class_names, name)
-        _check_masks(self._masks, data.y, name)
+        check_masks(self._masks, data.y >= 0, name)
         if self.node_names is not None and len(self.node_names) != data.x.shape[0]:
             raise DataError(f"{name}: {data.x.shape[0]} nodes but {len(self.node_names)} node names")
         self.node_ids = None if node_ids is None else tuple(node_ids)
@@ -101,18 +104,9 @@ class Dataset:
         return len(self.class_names)
 
     @property
-    def num_splits(self) -> int:
-        """How many train/validation/test splits there are."""
-        return int(self._masks[0].shape[0])
-
-    def split(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Split `i` as boolean masks (train, validation, test), each `[N]`."""
-        if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < self.num_splits:
-            raise InputError(
-                f"split: got {i!r}, but {self.name} has {self.num_splits} splits, numbered 0 to {self.num_splits - 1}"
-            )
-        train, val, test = (mask[i] for mask in self._masks)
-        return train, val, test
+    def target(self) -> Target:
+        """What is predicted of a node: one of the classes."""
+        return Target("classes", self.data.y, self.class_names)
 
     def position(self, node: str | int) -> int:
         """The number of a node, from its id, or from the number itself where no id is the same.
@@ -135,14 +129,8 @@ class Dataset:
     @property
     def fingerprint(self) -> str:
         """A sha256 of features, labels, edges and splits as they are now: two graphs of one name can be told apart."""
-        digest = hashlib.sha256()
-        parts = (self.data.x, self.data.y, self.data.edge_index, self.data.get("edge_attr"), *self._masks)
-        for part in parts:
-            if part is not None:
-                digest.update(f"{part.dtype} {tuple(part.shape)}".encode())
-                if part.numel():  # a graph may have no edges, and no bytes have no view
-                    digest.update(memoryview(part.detach().cpu().contiguous().numpy()).cast("B"))
-        return digest.hexdigest()
+        edge_attr = self.data.get("edge_attr")
+        return fingerprint_of((self.data.x, self.data.y, self.data.edge_index, edge_attr, *self._masks))
 
     def __repr__(self) -> str:
         nodes, features = self.data.x.shape
@@ -231,30 +219,3 @@ def _check_labels(y: Tensor, class_names: tuple[str, ...], name: str) -> None:
         raise DataError(f"{name}: node {at} has label {int(y[at])}; use 0 to {classes - 1}, or -1 for unlabelled")
     if int(torch.unique(y[y >= 0]).numel()) < 2:
         raise DataError(f"{name}: all labelled nodes have one class; classification needs at least two")
-
-
-def _check_masks(masks: tuple[Tensor, ...], y: Tensor, name: str) -> None:
-    parts = ("train", "val", "test")
-    for part, mask in zip(parts, masks):
-        if mask.dtype != torch.bool or mask.dim() != 2 or mask.shape != (masks[0].shape[0], y.shape[0]):
-            raise DataError(
-                f"{name}: expected boolean {part} masks of shape [splits, {y.shape[0]}], "
-                f"got {mask.dtype} {list(mask.shape)}"
-            )
-    if masks[0].shape[0] == 0:
-        raise DataError(f"{name}: there are no splits; give at least one")
-    empty = (~masks[0].any(dim=1)).nonzero()
-    if empty.numel():
-        raise DataError(f"{name}: split {int(empty[0])} has no training nodes")
-    twice = (sum(mask.to(torch.uint8) for mask in masks) > 1).nonzero()  # type: ignore[union-attr]
-    if twice.numel():
-        split, node = twice[0].tolist()
-        both = " and ".join(part for part, mask in zip(parts, masks) if mask[split, node])
-        raise DataError(f"{name}: in split {split} node {node} is in {both}; a node may be in one part only")
-    unlabelled = (masks[0] | masks[1] | masks[2])[:, y < 0].nonzero()
-    if unlabelled.numel():
-        node = int((y < 0).nonzero()[int(unlabelled[0, 1])])
-        raise DataError(
-            f"{name}: node {node} is unlabelled (-1) but in split {int(unlabelled[0, 0])}; "
-            "leave unlabelled nodes out of every split"
-        )

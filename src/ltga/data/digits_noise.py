@@ -8,6 +8,7 @@ import torch
 from ltga.data.assemble import GraphArrays, assemble
 from ltga.data.dataset import Dataset
 from ltga.data.knobs import knob_name
+from ltga.data.planted import random_pairs
 from ltga.data.splits import stratified_masks
 from ltga.errors import InputError
 
@@ -36,7 +37,7 @@ def digits_noise(k: int = 5, planted_per_edge: float = 3.0, num_splits: int = 10
     x = images.astype(np.float32) / 16.0  # pixels run from 0 to 16
     num_nodes = y.shape[0]
     true = _neighbour_codes(images, k)
-    planted = _plant(true, round(planted_per_edge * true.size), num_nodes, np.random.default_rng(seed))
+    planted = random_pairs(true, round(planted_per_edge * true.size), num_nodes, np.random.default_rng(seed))
     codes = np.concatenate([true, planted])
     edges = np.stack([codes // num_nodes, codes % num_nodes], axis=1)
     arrays = GraphArrays(
@@ -68,18 +69,3 @@ def _neighbour_codes(pixels: np.ndarray, k: int) -> np.ndarray:
     nearest = np.argpartition(keys, k, axis=1)[:, :k]
     pairs = np.stack([np.repeat(np.arange(num_nodes), k), nearest.reshape(-1)], axis=1)
     return np.unique(pairs.min(axis=1) * num_nodes + pairs.max(axis=1))
-
-
-def _plant(true: np.ndarray, count: int, num_nodes: int, rng: np.random.Generator) -> np.ndarray:
-    """`count` distinct random pairs i < j, none of them in `true`, as codes."""
-    if count > (num_nodes * (num_nodes - 1) // 2 - true.size) // 2:
-        raise InputError(f"planted_per_edge: {count} edges would fill the graph; give a smaller number")
-    planted = np.empty(0, dtype=np.int64)
-    while planted.size < count:
-        pairs = rng.integers(0, num_nodes, size=(2 * (count - planted.size) + 16, 2))
-        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-        codes = pairs.min(axis=1) * num_nodes + pairs.max(axis=1)
-        fresh = np.concatenate([planted, codes[~np.isin(codes, true)]])
-        _, first = np.unique(fresh, return_index=True)
-        planted = fresh[np.sort(first)][:count]
-    return planted

@@ -22,9 +22,9 @@ def knob_name(base: str, make: Callable[..., Any], settings: Mapping[str, float]
     return f"{base}:{','.join(shown)}" if changed else base
 
 
-def parse_knobs(base: str, make: Callable[..., Any], text: str) -> dict[str, float]:
-    """The settings in `text` (`"k=5,share=0.5"`) as keyword arguments of `make`."""
-    allowed = inspect.signature(make).parameters
+def parse_knobs(base: str, make: Callable[..., Any], text: str, given: int = 0) -> dict[str, float]:
+    """The settings in `text` (`"k=5,share=0.5"`) as keyword arguments of `make`, after the first `given` of them."""
+    allowed = dict(list(inspect.signature(make).parameters.items())[given:])
     settings: dict[str, float] = {}
     for knob in filter(None, text.split(",")):
         key, _, value = (part.strip() for part in knob.partition("="))

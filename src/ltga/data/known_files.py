@@ -101,3 +101,74 @@ GEOM_GCN_SPLITS: dict[str, tuple[Sum, ...]] = {
         (4208, "505691c5d41bb37b20d085415dcdde2e8e68b5bc4e1feb2c0e361308002012bb"),
     ),
 }
+
+# The TU collection: the files of a dataset are called NAME_part.txt.
+TU: dict[str, dict[str, Sum]] = {
+    "MUTAG": {
+        "A": (76940, "d9656ca7493f3445d737c711710bb36fd432dddd1c0ea32e1d4713c86ebd28e2"),
+        "graph_indicator": (11532, "7d520a4d6c7961c0cdeabe076d8fe27e795b6d373485c9a2b744987e560a2056"),
+        "graph_labels": (439, "a1518ea39ba3426bd42f57396b9c4baffe68e9adc718caeeab0119c6591a5f2c"),
+        "node_labels": (6742, "678f429965490e84dd27713017538c995fc05d1621beac910848b600015ee863"),
+        "edge_labels": (14884, "4669ce755075ff86c3240709345745886400908fa637a49310459b9c267b3e56"),
+    },
+    "PROTEINS": {
+        "A": (2022990, "4c4b33e272fc95cac6d27ed6d5d12b9a852c8610e91fff59f8f0dbdd5a20df67"),
+        "graph_indicator": (169673, "8d4ff1e852a5c28561e9bffb44cf9490bc552b13a3b6156dd12dc7f44e9afc4a"),
+        "graph_labels": (2226, "c0ef9810c440775252872318d0c8adc385588e14bc4c47a2c34aa96ee3c7cdcd"),
+        "node_labels": (86942, "f758e8ad3d6e3c026b50833d75f6f90735b94eb3345e4243707f495ca8afea8d"),
+        "node_attributes": (478190, "54eef829abb37e458a5fbf3a3c581e48e5810e220463c2cd951856b9ceb08f07"),
+    },
+    "ENZYMES": {
+        "A": (885124, "5553c84f8f562f3e199dfd27192174f485e85c44c1357661098668937a739cbf"),
+        "graph_indicator": (74914, "95ba0fa47eba6f02e6b754a215dc66d5b49de3f45f57a128514301a8d7ed5f46"),
+        "graph_labels": (1200, "04743e08967e61e65cdacbb90f8df6ee53742b3d2e7b84675b85ebac70506856"),
+        "node_labels": (39160, "8263eb9b64efa231a5886343483ccfc0342f2407014763a8f738fd51c32ce770"),
+        "node_attributes": (3876850, "305a8fc3b12f79fb844ef3374d6a3c8ceeb4887dd4f86bbfe37932c4c5434e7b"),
+    },
+    "Mutagenicity": {
+        "A": (3554144, "ae85e22b4b898ebd819d2ed3adc8f06a7bf1cda746b333086472d19b36711145"),
+        "graph_indicator": (622816, "88b2d83ff10fad75b3280654061e965976f74e75620058c371ed23567236b4bc"),
+        "graph_labels": (8674, "b604c7dcbfdf89193901e32abdcbf9b5b92137414ce22231f00ed65d48ec48f9"),
+        "node_labels": (263105, "b429ec418c831d02dc3088b2fe08d11214627850d2bbdacfa9797c0510e70ae7"),
+        "edge_labels": (533788, "bf8e783386ac22e6033bbce56d765c0a4336649bd590a6f1e467b27b549f2114"),
+    },
+    "AIDS": {
+        "A": (796282, "9da8e3f787d1dbdc80a35f205707bd0bec0778261fb7e54355c061912f8d8380"),
+        "graph_indicator": (140162, "8a1ede4f84bcba1f5a7f49fe7e89cdc74466645b62175603710b80300fb68be4"),
+        "graph_labels": (4000, "da9c413b24b0a808b497a4567f57dce975d0eb9dc69c5db82aec6a172c88e28f"),
+        "node_labels": (63007, "d90cda6258c58f4c3facaa2e6a71e1b589da13f0162af59881400a3c8f0c514a"),
+        "node_attributes": (1273936, "e47595d48fa329d84183fd68f8b4a6b327fd05690e3d335ffcdc6b7c110f081c"),
+        "edge_labels": (129560, "47e3eac0bf8c6196af7d5532fba3d2c9b29014740d471bd4696149a5ef2bf7d7"),
+    },
+}
+
+MOLECULENET: dict[str, Sum] = {
+    "delaney-processed.csv": (96699, "8c06a76f0c6487d29ab0f903e6a7a7139f189ab3c1178f159c8be8964602f189"),
+    "tox21.csv.gz": (125310, "48b34e4e59a2bae6f95734cd206c1869ab355f50a5e50bb7371a21f861d5e297"),
+}
+
+TWITCH: dict[str, dict[str, Sum]] = {
+    "DE": {
+        "edges.csv": (1499865, "54feaf3e3e70a485fe07f8611e4d2677841b97f77b8358204bcf4a48cc884d86"),
+        "features.json": (1167905, "7b39c42570f05cd46017c765df8d8a1bc03f19787c3eb0f9684f50a52476ae3a"),
+        "target.csv": (338721, "2188f58a093bb9db363d3eaf7c3a52c2adc8ff6b23cbcb4f53875f87061c0321"),
+    },
+    "ENGB": {
+        "edges.csv": (342162, "5ea4d7f7267454e9523577eb2a9b4dcb7a22dd660a548240f01b815d08e0e3cc"),
+        "features.json": (893932, "efcd846f7b687d299c9c674f3cda43cd70de8307d2558895bddd3645eb38d500"),
+        "target.csv": (253352, "e9d51399878216d2dd662b0a152b602cccde7b5cbb8452cb91d9379f64114443"),
+    },
+}
+
+TRIPLES: dict[str, dict[str, Sum]] = {
+    "umls": {
+        "train.txt": (260013, "873ef4925516b83e7f6f8cc02b4be51d848828710a7f65a956f0ac4a9e452f35"),
+        "valid.txt": (32963, "025c98f8a4891e2a6582ec5b40ee0d904031edad9c52554522f4b7904820c98e"),
+        "test.txt": (32968, "a7eb529a3d2810fcc96341ccc97c625a5e202f8389673aa6bd317eeebbb79014"),
+    },
+    "kinships": {
+        "train.txt": (208710, "738612111a6acf0e39662bde24c7e72a4d1edf20931beea077da367dda689731"),
+        "valid.txt": (26088, "c56f8630a583178b1e569f11a64aa535ae1ce0b0912d8b1e24716be2b37f04da"),
+        "test.txt": (26255, "05e5733265761d55be9c05bfaff5a8d0808df46f9c1e9d66cc3f2fe114e43d88"),
+    },
+}

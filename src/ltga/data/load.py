@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ltga.data.assemble import GraphArrays, assemble
 from ltga.data.catalogue import CATALOGUE, Facts
+from ltga.data.collection_tables import is_collection, load_collection
 from ltga.data.dataset import Dataset
 from ltga.data.digits_noise import digits_noise
 from ltga.data.geom_gcn import read_geom_gcn
@@ -15,8 +17,10 @@ from ltga.data.npz import read_npz
 from ltga.data.obtain import obtain
 from ltga.data.own_graph import PATH_SUFFIXES, load_own_graph
 from ltga.data.planetoid import PARTS, read_planetoid
+from ltga.data.planted import plant_edges
 from ltga.data.preparation import Preparation
 from ltga.data.synthetic import csbm
+from ltga.data.task_datasets import TASK_READERS, load_task_dataset
 from ltga.errors import InputError, did_you_mean
 
 _GENERATORS: dict[str, Callable[..., Dataset]] = {"csbm": csbm, "digits-noise": digits_noise}
@@ -33,13 +37,17 @@ def load_dataset(
     *,
     convention: str | None = None,
     preparation: Preparation | None = None,
-) -> Dataset:
-    """A known dataset by name, or your own graph by path.
+) -> Any:
+    """A known dataset by name, or your own graph or collection of graphs by path.
+
+    What comes back has a `task`: a `Dataset` for node classification, a `NodeDataset` for a number or several labels
+    per node, a `GraphCollection` for targets of whole graphs, or `Triples` for typed links.
 
     Args:
-        name: a name of `ltga.data.CATALOGUE` (a generated one may carry its knobs, as in
-            `"csbm:degree=20,snr=0.5"`), or the path of a graph of your own: see
-            `ltga.data.load_own_graph`.
+        name: a name of `ltga.data.CATALOGUE`, with settings where it has some (`"csbm:degree=20,snr=0.5"`,
+            `"twitch-de:target=views"`, `"enzymes:attributes=1"`; any other graph may have noise planted,
+            `"cora:planted_per_edge=3"`), or the path of a graph of your own (`ltga.data.load_own_graph`) or of a
+            folder of many (`ltga.data.load_collection`).
         root: folder to look in first; then come `$LTGA_DATA` and the user cache directory. What is in
             none of them is downloaded.
         convention: for your own graph only: what a stored edge means.
@@ -51,6 +59,8 @@ def load_dataset(
     if not isinstance(name, str | Path) or not str(name):
         raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
     if isinstance(name, Path) or looks_like_a_path(name):
+        if is_collection(name):
+            return load_collection(name)
         return load_own_graph(name, convention, preparation)
     if convention is not None:
         raise InputError("convention: a known dataset has its own; give it only with the path of a graph")
@@ -61,7 +71,7 @@ def load_dataset(
     return dataset
 
 
-def _load_known(name: str, root: str | Path | None) -> Dataset:
+def _load_known(name: str, root: str | Path | None) -> Any:
     key, _, knobs = name.partition(":")
     facts = CATALOGUE.get(key.strip().lower().replace("_", "-"))
     if facts is None:
@@ -69,9 +79,25 @@ def _load_known(name: str, root: str | Path | None) -> Dataset:
     if facts.name in _GENERATORS:
         make = _GENERATORS[facts.name]
         return make(**parse_knobs(facts.name, make, knobs))
-    if knobs:
-        raise InputError(f"name: {facts.name} is fixed and takes no settings, got {knobs!r}")
-    return _load_files(facts, root)
+    if facts.reader in TASK_READERS:
+        return load_task_dataset(facts, root, knobs)
+    noise = parse_knobs(facts.name, plant_edges, knobs, given=1)
+    dataset = _load_files(facts, root)
+    return plant_edges(dataset, **noise) if noise else dataset  # type: ignore[arg-type]
+
+
+def load_graph(
+    name: str | Path,
+    root: str | Path | None = None,
+    *,
+    convention: str | None = None,
+    preparation: Preparation | None = None,
+) -> Dataset:
+    """As `load_dataset`, for what can only deal with node classification: anything else is refused by name."""
+    dataset = load_dataset(name, root, convention=convention, preparation=preparation)
+    if not isinstance(dataset, Dataset):
+        raise InputError(f"dataset: {dataset.name} is for {dataset.task}; give a graph with a class for each node")
+    return dataset
 
 
 def _load_files(facts: Facts, root: str | Path | None) -> Dataset:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
+from ltga.data.archive_download import download_members
 from ltga.data.catalogue import IMPOSTORS, Facts, KnownFile, known_by_sha256
 from ltga.data.download import download
 from ltga.errors import DataError, InputError
@@ -116,6 +117,10 @@ def _fetch(facts: Facts, file: KnownFile, folder: Path, folders: list[Path], ver
             f"{folder}, or set {ENVIRONMENT} to the folder that has it"
         )
     try:
+        if file.archive is not None:
+            absent = [other for other in facts.raw if not (folder / other.path).exists()]
+            download_members(file.archive, [other for other in absent if other.archive == file.archive], folder)
+            return folder / file.path
         return download(
             file.url,
             folder / file.path,

@@ -3,7 +3,7 @@
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.build import build_model
 from ltga.nn.conv import LTGAConv
-from ltga.nn.index import EntropicIndex, FrozenIndex, GatedIndex, LearnedIndex, index_parameters
+from ltga.nn.index import EntropicIndex, FrozenIndex, GatedIndex, LearnedIndex, LogIndex, index_parameters
 from ltga.nn.interface import Network
 from ltga.nn.network import LTGA
 
@@ -15,6 +15,7 @@ __all__ = [
     "GatedIndex",
     "LTGAConv",
     "LearnedIndex",
+    "LogIndex",
     "Network",
     "build_model",
     "index_parameters",

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ltga.errors import InputError, did_you_mean
+from ltga.nn.backbones import ClassicStack, SeparatedStack
+from ltga.nn.backbones.stack import SLOT
 from ltga.nn.baselines import FAGCN, GAT, GCN, GPRGNN, H2GCN, LINKX, GATv2
 from ltga.nn.interface import Network
 from ltga.nn.methods import Method, find_method
@@ -21,6 +23,8 @@ NETWORKS: Mapping[str, Callable[..., Network]] = {
     "gprgnn": GPRGNN,
     "fagcn": FAGCN,
     "linkx": LINKX,
+    "classic": ClassicStack,
+    "separated": SeparatedStack,
 }
 
 
@@ -71,4 +75,5 @@ def accepted_arguments(network: str) -> frozenset[str]:
     (True, False)
     """
     parameters = inspect.signature(NETWORKS[network]).parameters.values()
-    return frozenset(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+    slot = SLOT if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters) else ()
+    return frozenset([p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY] + list(slot))

@@ -23,8 +23,9 @@ from ltga.nn.checkpoints import start_of_what_is_absent
 from ltga.nn.entitlement import MESSAGE_METHODS, is_plain_linear, may_compile, may_fuse
 from ltga.nn.fused_attention import fused_attention, fused_logits_and_weights, in_callers_order
 from ltga.nn.fused_gate import index_of, modifiers_of, own_copy
-from ltga.nn.index import EntropicIndex, make_index, make_modifier
+from ltga.nn.index import EntropicIndex, make_index
 from ltga.nn.masks import Draws
+from ltga.nn.modifiers import make_modifier
 from ltga.nn.projections import embed, feature_pair
 
 
@@ -47,7 +48,8 @@ class LTGAConv(GATv2Conv):
         scoring: ``"gatv2"``, ``"gat"`` (v1), ``"dot"`` (scaled dot product of ``lin_r`` and ``lin_l``) or ``"qkv"``
             (the same with keys of their own, ``lin_key``: ``lin_l`` makes the messages only).
         normalizer: ``"q_softmax"``, ``"entmax"`` (the index is then its alpha) or ``"softmax"``.
-        delta: q stays in (1 - delta, 1 + delta).
+        delta: q stays in (1 - delta, 1 + delta), unless ``index_form`` is ``"log"``.
+        index_form, index_start: how a learned q is held, ``"tanh"`` or ``"log"`` (q = e^a), and where it starts.
         modifier: ``None``, ``"edge-bias"``, ``"edge-scale"`` or ``"temperature"``: change the logits
             instead of, or besides, the index.
         backend: ``"auto"``, ``"torch"`` (the definition) or ``"numba"`` (fused CPU kernels).
@@ -84,6 +86,8 @@ class LTGAConv(GATv2Conv):
         scoring: str = "gatv2",
         normalizer: str = "q_softmax",
         delta: float = 1.0,
+        index_form: str = "tanh",
+        index_start: float = 1.0,
         modifier: str | None = None,
         backend: str = "auto",
         **kwargs: Any,
@@ -102,7 +106,7 @@ class LTGAConv(GATv2Conv):
         type(self)._orig_propagate = MessagePassing.propagate
         self.scoring, self.normalizer, self.backend = scoring, normalizer, backend
         # Built after GATv2's own parameters, so that those see the same random numbers as in GATv2Conv.
-        self.index = make_index(index, out_channels, heads, delta)
+        self.index = make_index(index, out_channels, heads, delta, index_form, index_start)
         self.modifier = make_modifier(modifier, out_channels, heads)
         self.lin_key, att_target = None, None
         if scoring == "gat":

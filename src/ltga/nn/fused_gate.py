@@ -8,8 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from ltga.kernels import Edges, Neighbourhoods, edge_mlp
+from ltga.nn.edge_mlp import EdgeMLP
 from ltga.nn.entitlement import is_plain_linear, is_untouched
-from ltga.nn.index import EdgeBias, EdgeMLP, EdgeScale, FrozenIndex, GatedIndex, LearnedIndex, Modifiers
+from ltga.nn.index import FrozenIndex, GatedIndex, LearnedIndex, LogIndex
+from ltga.nn.modifiers import EdgeBias, EdgeScale, Modifiers
 from ltga.nn.projections import Embeddings
 
 
@@ -18,7 +20,7 @@ def index_of(index: nn.Module, embeddings: Embeddings, edges: Edges) -> tuple[Te
     if isinstance(edges, Neighbourhoods) and is_untouched(index, GatedIndex) and _may_fuse(index.gate):
         assert isinstance(index, GatedIndex)
         return index.note(fused_gate(index.gate, embeddings, edges, True, index.delta)), True
-    seen = edges.edge_index if type(index) in (FrozenIndex, LearnedIndex) else own_copy(edges)
+    seen = edges.edge_index if type(index) in (FrozenIndex, LearnedIndex, LogIndex) else own_copy(edges)
     return index(embeddings.source, embeddings.target, seen), False
 
 

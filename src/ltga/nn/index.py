@@ -1,23 +1,27 @@
 r"""The entropic index q as a module: frozen, one scalar, one per head, or one per edge by a small gate.
 
-Every learned index is bounded, :math:`q = 1 + \delta\tanh(a)`, and starts at exactly 1, where the
-layer is GATv2. The same modules serve as the alpha of entmax attention.
+A learned index is bounded, :math:`q = 1 + \delta\tanh(a)`, or free above 0, :math:`q = e^a`. It starts at exactly
+1, where the layer is GATv2, unless told otherwise. The same modules serve as the alpha of entmax attention.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from ltga.errors import InputError
-from ltga.nn.entitlement import is_plain_linear, know
+from ltga.nn.edge_mlp import EdgeMLP
+from ltga.nn.entitlement import know
+from ltga.nn.modifiers import EdgeBias, Temperature
 
 Granularity = Literal["global", "layer", "head", "edge"]
-GATE_WIDTH = 8
-Modifiers = tuple[Tensor | None, Tensor | None]
+Form = Literal["tanh", "log"]
+AT_BOUND = 0.98  # of the way from 1 to the bound, where tanh has a slope of 4 %
+LOWEST, HIGHEST = 1 / 16, 16.0  # of an index learned by its logarithm
 
 
 class EntropicIndex(nn.Module):
@@ -67,27 +71,35 @@ class FrozenIndex(EntropicIndex):
 
 
 class LearnedIndex(EntropicIndex):
-    r"""One learned scalar, or one per head: :math:`q = 1 + \delta\tanh(a)`, a = 0 at the start.
+    r"""One learned scalar, or one per head: :math:`q = 1 + \delta\tanh(a)`, never outside :math:`1 \pm \delta`.
 
     Args:
         heads: number of heads, or ``None`` for a single value shared by all of them.
         delta: half-width of the interval q may move in.
+        start: q at the start and after a reset.
 
     >>> LearnedIndex(heads=4, delta=1.0).q().tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
 
-    def __init__(self, heads: int | None, delta: float = 1.0) -> None:
+    def __init__(self, heads: int | None, delta: float = 1.0, start: float = 1.0) -> None:
         super().__init__()
         self.delta = _positive(delta)
-        self.raw = nn.Parameter(torch.zeros(1 if heads is None else heads))
+        self.start = float(start)
+        self.raw = nn.Parameter(torch.empty(1 if heads is None else heads))
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        nn.init.zeros_(self.raw)
+        """Back to the start."""
+        nn.init.constant_(self.raw, unbounded(self.start, self.delta))
 
     def q(self) -> Tensor:
         """Current values, ``[1]`` or ``[H]``."""
         return bounded(self.raw, self.delta)
+
+    def at_bound(self) -> float:
+        """Share of the values that have come as close to a bound as matters: :data:`AT_BOUND` of the way."""
+        return ((self.q().detach() - 1).abs() > AT_BOUND * self.delta).double().mean().item()
 
     def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
         if self.raw.numel() not in (1, source.size(1)):
@@ -101,74 +113,62 @@ class LearnedIndex(EntropicIndex):
         return f"{self.raw.numel()}, delta={self.delta:g}"
 
 
-class EdgeMLP(nn.Module):
-    """A two-layer perceptron on the endpoints of every edge, zero at the start; ``[E, H]``.
+class LogIndex(LearnedIndex):
+    r"""One learned scalar, or one per head, by its logarithm: :math:`q = e^a`, anywhere above 0.
 
-    The endpoints' embeddings are averaged over heads and enter as (attending node, neighbour). The
-    first layer is applied to nodes and only its few outputs are gathered, so nothing of size
-    edges x features exists.
+    A step of the optimiser changes q by a share of itself, so it neither saturates at a bound nor creeps along it.
+    Values are held between 1/16 and 16, where attention is flat or a maximum for all purposes.
 
-    Args:
-        channels: channels C of one head.
-        heads: outputs per edge.
-
-    >>> mlp = EdgeMLP(channels=4, heads=2)
-    >>> mlp(torch.randn(3, 2, 4), torch.randn(3, 2, 4), torch.tensor([[0, 1], [2, 2]])).tolist()
-    [[0.0, 0.0], [0.0, 0.0]]
+    >>> LogIndex(heads=2, start=2.0).q().tolist()
+    [2.0, 2.0]
     """
 
-    def __init__(self, channels: int, heads: int, width: int = GATE_WIDTH) -> None:
-        super().__init__()
-        self.channels = channels
-        self.hidden = nn.Linear(2 * channels, width)
-        self.out = nn.Linear(width, heads)
-        self.reset_parameters()
+    def __init__(self, heads: int | None, start: float = 1.0) -> None:
+        super().__init__(heads, 1.0, start)
 
     def reset_parameters(self) -> None:
-        self.hidden.reset_parameters()
-        nn.init.zeros_(self.out.weight)
-        nn.init.zeros_(self.out.bias)
+        """Back to the start."""
+        if not LOWEST <= self.start <= HIGHEST:
+            raise InputError(f"start: must lie in [{LOWEST:g}, {HIGHEST:g}], got {self.start:g}")
+        nn.init.constant_(self.raw, math.log(self.start))
 
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
-        self.check(source)
-        i, j = edge_index[1], edge_index[0]
-        attending, neighbour = target.mean(1), source.mean(1)
-        if not is_plain_linear(self.hidden):  # somebody hooked or replaced it: it must be called
-            hidden = self.hidden(torch.cat([attending.index_select(0, i), neighbour.index_select(0, j)], dim=1))
-        else:
-            left, right = self.hidden.weight.split(self.channels, dim=1)
-            per_target, per_source = nn.functional.linear(attending, left, self.hidden.bias), neighbour @ right.t()
-            hidden = per_target.index_select(0, i) + per_source.index_select(0, j)
-        out: Tensor = self.out(torch.relu(hidden))
-        return out
+    def q(self) -> Tensor:
+        """Current values, ``[1]`` or ``[H]``."""
+        return torch.exp(self.raw.clamp(math.log(LOWEST), math.log(HIGHEST)))
 
-    def check(self, source: Tensor) -> None:
-        """Raise unless the layer has the heads and channels that this was built for."""
-        heads = getattr(self.out, "out_features", source.size(1))
-        if source.size(2) != self.channels or heads != source.size(1):
-            raise InputError(
-                f"index: the gate was built for {heads} heads of {self.channels} channels, "
-                f"the layer has {source.size(1)} of {source.size(2)}"
-            )
+    def at_bound(self) -> float:
+        q = self.q().detach()
+        return ((q <= LOWEST) | (q >= HIGHEST)).double().mean().item()
+
+    def extra_repr(self) -> str:
+        return f"{self.raw.numel()}, start={self.start:g}"
 
 
 class GatedIndex(EntropicIndex):
-    r"""One q per edge and head, :math:`q_{ij} = 1 + \delta\tanh(g_\phi(z_i, z_j))`, exactly 1 at the start.
+    r"""One q per edge and head, :math:`q_{ij} = 1 + \delta\tanh(g_\phi(z_i, z_j))`, the same everywhere at the start.
 
     >>> GatedIndex(channels=4, heads=2)(torch.ones(2, 2, 4), torch.ones(2, 2, 4), torch.tensor([[0], [1]]))
     tensor([[1., 1.]], grad_fn=<AddBackward0>)
     """
 
-    def __init__(self, channels: int, heads: int, delta: float = 1.0) -> None:
+    def __init__(self, channels: int, heads: int, delta: float = 1.0, start: float = 1.0) -> None:
         super().__init__()
         self.delta = _positive(delta)
+        self.start = float(start)
         self.gate = EdgeMLP(channels, heads)
         self.keep_q = False  # whether shannon_penalty will be asked for; q of every pass is kept only then
         self.listener: Callable[[GatedIndex, Tensor], None] | None = None  # sees q of every pass, edges in any order
         self._seen: list[Tensor] = []  # q of every pass since the last backward
+        self.to_start()
 
     def reset_parameters(self) -> None:
+        """Back to the start, with a fresh gate."""
         self.gate.reset_parameters()
+        self.to_start()
+
+    def to_start(self) -> None:
+        """Every edge's q to the start, for a gate whose output weights are zero."""
+        nn.init.constant_(self.gate.out.bias, unbounded(self.start, self.delta))
 
     def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
         return self.note(bounded(self.gate(source, target, edge_index), self.delta))
@@ -197,71 +197,22 @@ class GatedIndex(EntropicIndex):
         return {**self.__dict__, "_seen": [], "listener": None}  # what is bound to a graph cannot be copied or stored
 
 
-class EdgeBias(nn.Module):
-    """Capacity-matched control: the edge MLP added to the logits (``[E, H]``), q left at 1."""
-
-    def __init__(self, channels: int, heads: int) -> None:
-        super().__init__()
-        self.gate = EdgeMLP(channels, heads)
-
-    def reset_parameters(self) -> None:
-        self.gate.reset_parameters()
-
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Modifiers:
-        return self.modifiers(self.gate(source, target, edge_index))
-
-    def modifiers(self, gate: Tensor) -> Modifiers:
-        """(factor, summand) of the logits from the MLP's output ``[E, H]``."""
-        return None, gate
-
-
-class EdgeScale(EdgeBias):
-    """Capacity-matched control: logits times exp of the edge MLP (``[E, H]``), q left at 1."""
-
-    def modifiers(self, gate: Tensor) -> Modifiers:
-        return torch.exp(gate), None
-
-
-class Temperature(nn.Module):
-    """Capacity-matched control: logits times exp of one number per head, q left at 1."""
-
-    def __init__(self, heads: int) -> None:
-        super().__init__()
-        self.raw = nn.Parameter(torch.zeros(heads))
-
-    def reset_parameters(self) -> None:
-        nn.init.zeros_(self.raw)
-
-    def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Modifiers:
-        return torch.exp(self.raw).unsqueeze(0), None
-
-
-def make_index(index: str | float | EntropicIndex, channels: int, heads: int, delta: float) -> EntropicIndex:
-    """The index module for what a caller may pass as ``index``."""
+def make_index(
+    index: str | float | EntropicIndex, channels: int, heads: int, delta: float, form: str = "tanh", start: float = 1.0
+) -> EntropicIndex:
+    """The index module for what a caller may pass as ``index``; a gate is always bounded."""
     if isinstance(index, EntropicIndex):
         return index
     if isinstance(index, int | float) and not isinstance(index, bool):
         return FrozenIndex(float(index))
-    if index in ("global", "layer"):
-        return LearnedIndex(None, delta)
-    if index == "head":
-        return LearnedIndex(heads, delta)
+    if form not in get_args(Form):
+        raise InputError(f"index_form: expected 'tanh' or 'log', got {form!r}")
+    if index in ("global", "layer", "head"):
+        values = heads if index == "head" else None
+        return LearnedIndex(values, delta, start) if form == "tanh" else LogIndex(values, start)
     if index == "edge":
-        return GatedIndex(channels, heads, delta)
+        return GatedIndex(channels, heads, delta, start)
     raise InputError(f"index: expected 'global', 'layer', 'head', 'edge', a number or an index module, got {index!r}")
-
-
-def make_modifier(modifier: str | None, channels: int, heads: int) -> nn.Module | None:
-    """The logit modifier for what a caller may pass as ``modifier``."""
-    if modifier is None:
-        return None
-    if modifier == "edge-bias":
-        return EdgeBias(channels, heads)
-    if modifier == "edge-scale":
-        return EdgeScale(channels, heads)
-    if modifier == "temperature":
-        return Temperature(heads)
-    raise InputError(f"modifier: expected 'edge-bias', 'edge-scale', 'temperature' or None, got {modifier!r}")
 
 
 def index_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
@@ -284,10 +235,21 @@ def bounded(raw: Tensor, delta: float) -> Tensor:
     return 1 + delta * torch.tanh(raw)
 
 
+def unbounded(q: float, delta: float) -> float:
+    """The number of which :func:`bounded` makes ``q``.
+
+    >>> unbounded(1.0, 1.0), round(float(bounded(torch.tensor(unbounded(1.5, 2.0)), 2.0)), 6)
+    (0.0, 1.5)
+    """
+    if not abs(q - 1) < delta:
+        raise InputError(f"start: must lie inside (1 - delta, 1 + delta) = ({1 - delta:g}, {1 + delta:g}), got {q:g}")
+    return math.atanh((q - 1) / delta)
+
+
 def _positive(delta: float) -> float:
     if not 0 < delta <= 3:
         raise InputError(f"delta: must lie in (0, 3], got {delta!r}")
     return float(delta)
 
 
-know(EdgeMLP, GatedIndex, EdgeBias, EdgeScale)
+know(GatedIndex)

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from ltga.errors import InputError
 from ltga.nn.conv import LTGAConv
-from ltga.nn.index import EdgeMLP
+from ltga.nn.edge_mlp import EdgeMLP
+from ltga.nn.index import GatedIndex, LearnedIndex
 from ltga.nn.network import LTGA
 
 Init = Literal["paper", "paired"]
@@ -49,6 +50,7 @@ def initialize(model: Model, seed: int, init: str) -> Model:
         else:
             for layer, conv in enumerate(convs):
                 _paired_layer(conv, seed, layer)
+                _index_to_start(conv.index)
     return model
 
 
@@ -86,6 +88,7 @@ def _paper_extras(conv: LTGAConv) -> None:
             _zero(gate.hidden.bias)
             _zero(gate.out.weight)
             _zero(gate.out.bias)
+            _index_to_start(owner)
         elif owner is not None:
             owner.reset_parameters()  # type: ignore[operator]
 
@@ -115,6 +118,14 @@ def _paired_layer(conv: LTGAConv, seed: int, layer: int) -> None:
             parameter.uniform_(-bound, bound, generator=_stream(f"{seed}/{layer}/{role}"))
         else:
             nn.init.zeros_(parameter)
+
+
+def _index_to_start(index: nn.Module | None) -> None:
+    """A learned index starts where it was built to start, which need not be 1."""
+    if isinstance(index, GatedIndex):
+        index.to_start()
+    elif isinstance(index, LearnedIndex):
+        index.reset_parameters()
 
 
 def _stream(key: str) -> torch.Generator:

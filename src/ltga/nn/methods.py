@@ -19,7 +19,8 @@ class Method:
     Attributes:
         name: what to type.
         label: what tables print.
-        family: convolution, softmax, learned q, frozen q, entmax, control, dot product, heterophily.
+        family: convolution, softmax, learned q, frozen q, entmax, learned α, control, dot product, heterophily,
+            backbone.
         about: what it is, in one line.
         source: the paper it comes from.
         network: which network builds it: ``"ltga"`` or the name of a baseline.
@@ -37,6 +38,15 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
     paired: Mapping[str, Any] | None = None
 
+    @property
+    def learns_index(self) -> bool:
+        """Whether q or alpha is learned.
+
+        >>> find_method("ltga-head").learns_index, find_method("sparsemax").learns_index
+        (True, False)
+        """
+        return isinstance(self.settings.get("index"), str)
+
 
 def _learned(index: str, about: str) -> Method:
     name, label = f"ltga-{index}", f"LTGA-{index.title()}"
@@ -53,9 +63,31 @@ def _entmax(name: str, label: str, alpha: float, about: str, source: str) -> Met
     return Method(name, label, "entmax", about, source, settings={"index": alpha, "normalizer": "entmax"})
 
 
+def _learned_alpha(index: str, about: str) -> Method:
+    settings = {"index": index, "normalizer": "entmax"}
+    label = f"α-entmax, α per {index}"
+    return Method(f"entmax-{index}", label, "learned α", about, "Correia et al., EMNLP 2019", settings=settings)
+
+
 def _control(modifier: str, label: str, about: str) -> Method:
     settings = {**SOFTMAX, "modifier": modifier}
     return Method(f"gatv2-{modifier}", label, "control", about, PAPER, settings=settings)
+
+
+SLOTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "softmax": ("softmax", SOFTMAX),
+    "q": ("learned q", {"index": "head"}),
+    "alpha": ("learned α", {"index": "head", "normalizer": "entmax"}),
+    "sparsemax": ("sparsemax", {"index": 2.0, "normalizer": "entmax"}),
+    "temperature": ("softmax with a learned temperature", {**SOFTMAX, "modifier": "temperature"}),
+}
+"""What a backbone's attention may be normalised by: all that differs between its methods."""
+
+
+def _on_backbone(network: str, label: str, about: str, source: str, slot: str) -> Method:
+    words, settings = SLOTS[slot]
+    name = f"{network}-{slot}"
+    return Method(name, f"{label} + {words}", "backbone", f"{about}; {words}", source, network, settings)
 
 
 def _heterophily(name: str, label: str, about: str, source: str) -> Method:
@@ -82,6 +114,8 @@ _ALL = (
     _entmax("entmax-1.2", "α-entmax, α = 1.2", 1.2, "entmax at alpha = 1.2", "Correia et al., EMNLP 2019"),
     _entmax("entmax-1.5", "α-entmax, α = 1.5", 1.5, "entmax at alpha = 1.5", "Peters et al., ACL 2019"),
     _entmax("sparsemax", "sparsemax", 2.0, "entmax at alpha = 2", "Martins and Astudillo, ICML 2016"),
+    _learned_alpha("head", "entmax with one learned alpha per head and layer"),
+    _learned_alpha("edge", "entmax with a learned alpha per edge and head, from a small gate on the endpoints"),
     _control("edge-bias", "GATv2 + edge bias", "softmax; the edge gate is added to the logits"),
     _control("edge-scale", "GATv2 + edge scale", "softmax; the edge gate scales the logits"),
     _control("temperature", "GATv2 + temperature", "softmax with a learned temperature per head"),
@@ -98,6 +132,9 @@ _ALL = (
     _heterophily("gprgnn", "GPR-GNN", "an MLP and learned PageRank weights", "Chien et al., ICLR 2021"),
     _heterophily("fagcn", "FAGCN", "signed, frequency-adaptive propagation", "Bo et al., AAAI 2021"),
     _heterophily("linkx", "LINKX", "MLPs on adjacency and features", "Lim et al., NeurIPS 2021"),
+    *(_on_backbone("classic", "Classic", "deep residual stack", "Luo et al., NeurIPS 2024", slot) for slot in SLOTS),
+    *(_on_backbone("separated", "GAT-sep", "pre-norm stack, ego features apart", "Platonov et al., ICLR 2023", slot)
+      for slot in SLOTS),
 )  # fmt: skip
 
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}

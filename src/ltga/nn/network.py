@@ -14,7 +14,7 @@ from ltga.kernels.operators.bernoulli import draw
 from ltga.nn.arguments import check_dropout, check_size
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.conv import LTGAConv
-from ltga.nn.index import EntropicIndex, LearnedIndex
+from ltga.nn.index import EntropicIndex, make_index
 from ltga.nn.interface import LayerWeights, Network
 from ltga.nn.masks import Draws
 from ltga.nn.reach import Hop, Reach
@@ -38,6 +38,8 @@ class LTGA(Network):
         attention_dropout: probability of dropping an attention weight; ``dropout`` if left out.
         index: who owns q: ``"global"`` (one value shared by all layers), ``"layer"``, ``"head"``,
             ``"edge"``, or a number (frozen).
+        index_form, index_start: how a learned q is held (``"tanh"``, bounded by ``delta``, or ``"log"``) and where it
+            starts; a gate is always bounded.
         scoring, normalizer, modifier, delta, residual, share_weights, edge_dim, backend: as in
             ``LTGAConv``.
 
@@ -74,6 +76,8 @@ class LTGA(Network):
         normalizer: str = "q_softmax",
         modifier: str | None = None,
         delta: float = 1.0,
+        index_form: str = "tanh",
+        index_start: float = 1.0,
         residual: bool = False,
         share_weights: bool = False,
         edge_dim: int | None = None,
@@ -91,7 +95,10 @@ class LTGA(Network):
         shared: dict[str, Any] = {
             "heads": heads,
             "dropout": dropout if attention_dropout is None else attention_dropout,
-            "index": LearnedIndex(None, delta) if index == "global" else index,
+            # One value for the whole network is one module for all layers.
+            "index": make_index(index, 1, heads, delta, index_form, index_start) if index == "global" else index,
+            "index_form": index_form,
+            "index_start": index_start,
             "scoring": scoring,
             "normalizer": normalizer,
             "modifier": modifier,

@@ -9,6 +9,9 @@ from typing import Any
 from ltga.study.spec import STAND_INS, RunSpec
 from ltga.train.protocol import Protocol
 
+PAIRED = "-paired"
+"""What the name of a twin under paired initialisation ends with."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -98,7 +101,7 @@ def paired(experiment: Experiment) -> Experiment:
         runs.append(replace(spec, protocol=protocol))
     return replace(
         experiment,
-        name=f"{experiment.name}-paired",
+        name=experiment.name + PAIRED,
         title=f"{experiment.title}, paired initialisation",
         shows=f"{experiment.shows}; every attention method of a seed starts from the same weights and sees "
         "the same dropout, so that no difference comes from the random numbers a method consumes",

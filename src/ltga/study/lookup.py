@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ltga.data import CATALOGUE
@@ -21,23 +21,34 @@ def find_records(specs: Iterable[RunSpec], records: Iterable[Record]) -> dict[Ru
     >>> find_records([RunSpec("cora", "gat", 1)], [])
     {}
     """
-    wanted = dict.fromkeys(specs)
-    found: dict[RunSpec, Record] = {}
+    return find_among(specs, by_spec(records))
+
+
+def by_spec(records: Iterable[Record]) -> dict[RunSpec, list[Record]]:
+    """The records by the specs that they answer, for whoever looks more than once."""
+    found: dict[RunSpec, list[Record]] = {}
     for record in records:
         config = configuration_of(record)
         if config.minibatch is not None:  # the study trains on whole graphs
             continue
         made = RunSpec.of(config)
         for spec in (made, *([replace(made, split=None)] if _is_the_seeds_own(made) else [])):
-            if spec not in wanted:
-                continue
-            if spec in found and found[spec]["id"] != record["id"]:
+            found.setdefault(spec, []).append(record)
+    return found
+
+
+def find_among(specs: Iterable[RunSpec], known: Mapping[RunSpec, Sequence[Record]]) -> dict[RunSpec, Record]:
+    """The same as :func:`find_records`, from what :func:`by_spec` gives."""
+    found: dict[RunSpec, Record] = {}
+    for spec in specs:
+        for record in known.get(spec, ()):
+            before = found.setdefault(spec, record)
+            if before["id"] != record["id"]:
                 raise RecordError(
-                    f"{spec}: records {found[spec]['id'][:12]} and {record['id'][:12]} are of different graphs or "
+                    f"{spec}: records {before['id'][:12]} and {record['id'][:12]} are of different graphs or "
                     "splits; move one of them out of the store"
                 )
-            found[spec] = record
-    return {spec: found[spec] for spec in wanted if spec in found}
+    return found
 
 
 def _is_the_seeds_own(made: RunSpec) -> bool:

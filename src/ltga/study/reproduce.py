@@ -21,12 +21,12 @@ from ltga.train.store import Store
 
 
 @dataclass(frozen=True)
-class Cell:
+class Reproduced:
     """One method on one dataset over several seeds; accuracies are shares between 0 and 1.
 
     ``imported`` has the archive's name for every run that was not made here.
 
-    >>> Cell("gcn", "texas", (1, 2), (0.5, 0.6)).printed
+    >>> Reproduced("gcn", "texas", (1, 2), (0.5, 0.6)).printed
     '55.0±7.1'
     """
 
@@ -59,7 +59,7 @@ def reproduction_table(
     store: Store | str | Path = "runs",
     protocol: Protocol | Mapping[str, Any] | None = None,
     on_run: Callable[[Record], Any] | None = None,
-) -> list[Cell]:
+) -> list[Reproduced]:
     """Run every method on every dataset with every seed, storing each run as soon as it is done.
 
     Args:
@@ -106,16 +106,18 @@ def _plans(
     return plans
 
 
-def _cell(dataset: str, seeds: tuple[int, ...], records: Sequence[Record]) -> Cell:
+def _cell(dataset: str, seeds: tuple[int, ...], records: Sequence[Record]) -> Reproduced:
     runs = [typed(record) for record in records]
     imported = tuple(run.imported.name for run in runs if run.imported is not None)
-    return Cell(runs[0].config.method, dataset, seeds, tuple(run.metrics["test"].accuracy for run in runs), imported)
+    return Reproduced(
+        runs[0].config.method, dataset, seeds, tuple(run.metrics["test"].accuracy for run in runs), imported
+    )
 
 
-def to_markdown(cells: Sequence[Cell], paper: Mapping[tuple[str, str], str]) -> str:
+def to_markdown(cells: Sequence[Reproduced], paper: Mapping[tuple[str, str], str]) -> str:
     """A table with a row per method: our cell, ticked if the paper prints the same, else with the paper's.
 
-    >>> print(to_markdown([Cell("gcn", "texas", (1, 2), (0.5, 0.6))], {("gcn", "texas"): "55.0±7.1"}))
+    >>> print(to_markdown([Reproduced("gcn", "texas", (1, 2), (0.5, 0.6))], {("gcn", "texas"): "55.0±7.1"}))
     | | texas |
     | --- | --- |
     | gcn | 55.0±7.1 ✓ |
@@ -139,7 +141,7 @@ def to_markdown(cells: Sequence[Cell], paper: Mapping[tuple[str, str], str]) -> 
     return "\n".join(lines)
 
 
-def to_csv(cells: Sequence[Cell], paper: Mapping[tuple[str, str], str]) -> str:
+def to_csv(cells: Sequence[Reproduced], paper: Mapping[tuple[str, str], str]) -> str:
     """The same as CSV, a line per cell, with every seed's accuracy."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -158,7 +160,7 @@ def to_csv(cells: Sequence[Cell], paper: Mapping[tuple[str, str], str]) -> str:
     return stream.getvalue()
 
 
-def _beside(cell: Cell, paper: Mapping[tuple[str, str], str]) -> str:
+def _beside(cell: Reproduced, paper: Mapping[tuple[str, str], str]) -> str:
     printed = paper.get((cell.method, cell.dataset))
     if printed is None:
         return cell.printed

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ltga.study.engines.engine import Engine, Finished, InProcess, Job
+from ltga.study.engines.engine import Ended, Engine, InProcess, Job
 from ltga.study.spec import RunSpec, identify
 from ltga.train.record import Record
 from ltga.train.store import POLL_SECONDS, Claim, Store
@@ -125,7 +125,7 @@ class _Work:
                 self.tally.elsewhere += 1
                 self._leave(run, None)
 
-    def end(self, finished: Finished) -> None:
+    def end(self, finished: Ended) -> None:
         """Store what became of a run."""
         run, spec, record = finished.job.id, finished.job.spec, None
         if finished.files is None:

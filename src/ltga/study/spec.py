@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ltga.data import CATALOGUE, load_dataset
+from ltga.data import CATALOGUE, Dataset, load_graph
 from ltga.data.obtain import is_here
 from ltga.errors import DataError
 from ltga.train.planned import plan_run
@@ -65,6 +65,14 @@ class RunSpec:
         return f"{self.dataset}, {self.method}, seed {self.seed}{split}" + (f", {settings}" if settings else "")
 
 
+def load_if_here(name: str, root: str | Path | None = None) -> Dataset:
+    """The dataset of this name; a :class:`~ltga.errors.DataError` if it would have to be downloaded."""
+    facts = CATALOGUE.get(name.partition(":")[0])
+    if facts is not None and not is_here(facts, root):
+        raise DataError(f"{name}: not on this machine")
+    return load_graph(name, root)
+
+
 @dataclass(frozen=True)
 class Identified:
     """Specs with their ids, in the order given, and the datasets that are not to be had, each with the reason."""
@@ -91,12 +99,8 @@ def identify(specs: Iterable[RunSpec], root: str | Path | None = None, *, downlo
     ids: dict[RunSpec, str] = {}
     absent: dict[str, str] = {}
     for name in dict.fromkeys(spec.dataset for spec in specs):
-        facts = CATALOGUE.get(name.partition(":")[0])
-        if facts is not None and not download and not is_here(facts, root):
-            absent[name] = f"{name}: not on this machine"
-            continue
         try:
-            dataset = load_dataset(name, root)
+            dataset = load_graph(name, root) if download else load_if_here(name, root)
         except DataError as error:
             absent[name] = str(error)
             continue

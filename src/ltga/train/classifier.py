@@ -48,7 +48,8 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
     Args:
         method: a name of ``ltga.nn.methods.METHODS``.
         lr, weight_decay, kappa, warmup, prior, delta, dropout, epochs, patience, hidden_channels, heads,
-            num_layers, residual, init, backend: as in :class:`~ltga.Protocol`.
+            num_layers, residual, init, backend, metric, class_weights, index_form, index_start, norm: as in
+            :class:`~ltga.Protocol`; the defaults are those of ``Protocol.recommended()``.
         validation_fraction: share of every class's labelled nodes that is set aside to choose the best
             epoch, unless ``fit`` is told which.
         batch_size, fanout: train on sampled neighbourhoods, see :class:`~ltga.train.MiniBatch`; the whole
@@ -76,18 +77,23 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         lr: float = 1e-2,
         weight_decay: float = 5e-4,
         kappa: float = 1.0,
-        warmup: int = 20,
+        warmup: int = 0,
         prior: float = 0.0,
         delta: float = 1.0,
         dropout: float = 0.4,
-        epochs: int = 200,
-        patience: int = 20,
+        epochs: int = 500,
+        patience: int = 100,
         hidden_channels: int = 64,
         heads: int = 8,
         num_layers: int = 2,
         residual: bool = False,
-        init: str = "paper",
+        init: str = "paired",
         backend: str = "auto",
+        metric: str = "auto",
+        class_weights: bool = False,
+        index_form: str = "log",
+        index_start: float | str = "auto",
+        norm: str = "batch",
         validation_fraction: float = 0.2,
         batch_size: int | None = None,
         fanout: int | tuple[int, ...] = 10,
@@ -110,6 +116,11 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         self.residual = residual
         self.init = init
         self.backend = backend
+        self.metric = metric
+        self.class_weights = class_weights
+        self.index_form = index_form
+        self.index_start = index_start
+        self.norm = norm
         self.validation_fraction = validation_fraction
         self.batch_size = batch_size
         self.fanout = fanout

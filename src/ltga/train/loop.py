@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ltga.errors import InputError, TrainingError
 from ltga.kernels import SparseFeatures
@@ -18,6 +17,7 @@ from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
 from ltga.train.optimizer import DecoupledAdam
 from ltga.train.protocol import Protocol
+from ltga.train.targets import Classes
 from ltga.train.trajectory import IndexWatch, LayerIndex
 
 
@@ -30,6 +30,7 @@ class Task:
         edge_index: ``[2, E]``; edge_attr ``[E, D]`` or ``None``.
         y: ``[N]`` labels.
         train, val, test: node numbers of the split.
+        target: what a node is to be given: the loss, and the metric that chooses the best epoch.
     """
 
     x: Tensor | SparseFeatures
@@ -39,6 +40,7 @@ class Task:
     train: Tensor
     val: Tensor
     test: Tensor
+    target: Classes = field(default_factory=Classes, kw_only=True)
 
     def steps(self, epoch: int) -> Iterator[Task]:
         """What an epoch's gradient steps are taken on: here, once the whole graph."""
@@ -69,12 +71,16 @@ class Task:
 
 @dataclass(frozen=True)
 class EpochInfo:
-    """What is known after an epoch (counted from 1); ``q`` has an entry per layer."""
+    """What is known after an epoch (counted from 1).
+
+    ``q`` has an entry per layer; ``val_score`` is the metric that chooses the best epoch, ``None`` if the loss does.
+    """
 
     epoch: int
     train_loss: float
     val_loss: float
     val_accuracy: float
+    val_score: float | None
     best_epoch: int
     q: list[LayerIndex]
     index_gradient_norm: float
@@ -102,13 +108,16 @@ Callback = Callable[[EpochInfo], Any]
 
 
 def train(model: Network, task: Task, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()) -> Outcome:
-    """Train ``model`` on ``task`` and leave it with the weights of its lowest validation loss.
+    """Train ``model`` on ``task`` and leave it with the weights of its best epoch on the validation part.
+
+    That is the epoch with the lowest loss, or with the highest metric if the task has one; among equals the one with
+    the lower loss.
 
     Ctrl-C ends training early and keeps the best epoch so far. A loss that is no longer finite raises
     :class:`~ltga.errors.TrainingError`.
     """
     if len(task.val) == 0:
-        raise InputError("split: has no validation nodes, and the best epoch is chosen by validation loss")
+        raise InputError("split: has no validation nodes, and they choose the best epoch")
     callbacks = tuple(callbacks)
     optimizer = DecoupledAdam(model, protocol)
     best = _Best(model)
@@ -121,13 +130,14 @@ def train(model: Network, task: Task, protocol: Protocol, seed: int, callbacks: 
             for epoch in range(1, protocol.epochs + 1):
                 start = time.perf_counter()
                 train_loss, gradient_norm = _epoch(model, task, protocol, optimizer, seed, epoch)
-                val_loss, val_accuracy = _evaluate(model, task, epoch)
+                val_loss, val_accuracy, val_score = _evaluate(model, task, epoch)
+                merit = (-math.inf if val_score is None or math.isnan(val_score) else val_score, -val_loss)
                 info = EpochInfo(
-                    epoch, train_loss, val_loss, val_accuracy, epoch if val_loss < best.loss else best.epoch,
+                    epoch, train_loss, val_loss, val_accuracy, val_score, epoch if merit > best.merit else best.epoch,
                     watch.read(), gradient_norm, time.perf_counter() - start,
                 )  # fmt: skip
                 history.append(info)
-                best.offer(val_loss, epoch)
+                best.offer(merit, epoch)
                 for callback in callbacks:
                     callback(info)
                 if epoch - best.epoch >= protocol.patience:
@@ -161,7 +171,7 @@ def _step(model: Network, task: Task, protocol: Protocol, optimizer: DecoupledAd
     """One gradient step: the loss before it, and the norm of the gradient at the index."""
     model.train()
     optimizer.zero_grad()
-    loss = F.cross_entropy(task.train_logits(model), task.y[task.train])
+    loss = task.target.loss(task.train_logits(model), task.y[task.train])
     if protocol.prior > 0:
         loss = loss + protocol.prior * model.shannon_penalty()
     value = loss.item()
@@ -177,30 +187,30 @@ def _step(model: Network, task: Task, protocol: Protocol, optimizer: DecoupledAd
 
 
 @torch.no_grad()
-def _evaluate(model: Network, task: Task, epoch: int) -> tuple[float, float]:
-    """Loss and accuracy on the validation nodes."""
+def _evaluate(model: Network, task: Task, epoch: int) -> tuple[float, float, float | None]:
+    """Loss, accuracy and the metric that chooses the best epoch, on the validation nodes."""
     model.eval()
     logits, labels = task.val_logits(model), task.y[task.val]
-    loss = F.cross_entropy(logits, labels).item()
+    loss = task.target.loss(logits, labels).item()
     if not math.isfinite(loss):
         raise TrainingError(f"the validation loss is {loss} at epoch {epoch}; a lower learning rate may help")
-    return loss, (logits.argmax(1) == labels).double().mean().item()
+    return loss, (logits.argmax(1) == labels).double().mean().item(), task.target.score(logits, labels)
 
 
 class _Best:
-    """A copy of the parameters at the lowest validation loss."""
+    """A copy of the parameters at the best epoch."""
 
     def __init__(self, model: Network) -> None:
         self._live = {name: value for name, value in model.state_dict().items() if isinstance(value, Tensor)}
         self._kept = {name: torch.empty_like(value) for name, value in self._live.items()}
         self._copying = False
-        self.loss = math.inf
+        self.merit = (-math.inf, -math.inf)
         self.epoch = 0
 
-    def offer(self, loss: float, epoch: int) -> None:
-        if loss < self.loss:
+    def offer(self, merit: tuple[float, float], epoch: int) -> None:
+        if merit > self.merit:
             self._copying = True
-            self.loss, self.epoch = loss, epoch
+            self.merit, self.epoch = merit, epoch
             for name, value in self._live.items():
                 self._kept[name].copy_(value)
             self._copying = False

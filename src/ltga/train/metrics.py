@@ -1,10 +1,13 @@
-"""How good predicted class distributions are: accuracy, macro-F1, NLL, Brier, ECE and ROC AUC."""
+"""How good predicted class distributions are: by rank, by share of hits, and by how far they can be believed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
+import numpy as np
 import torch
 import torch.nn.functional as F
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from torch import Tensor
 
 from ltga.errors import InputError
@@ -13,15 +16,17 @@ from ltga.errors import InputError
 def classification_metrics(log_probs: Tensor, labels: Tensor, mask: Tensor | None = None) -> dict[str, float]:
     r"""All metrics of a set of predictions, computed in float64.
 
-    ==============  =====================================================================
-    ``accuracy``    share of nodes whose most probable class is theirs
-    ``macro_f1``    mean F1 over the classes that occur among labels or predictions
-    ``nll``         :math:`-\frac1n \sum_i \log p_{i,y_i}`; infinite if a true class has probability 0
-    ``brier``       :math:`\frac1n \sum_i \sum_c (p_{ic} - [c = y_i])^2`, between 0 and 2
-    ``ece``         :func:`expected_calibration_error` with 15 bins
-    ``roc_auc``     two classes only: chance that a node of class 1 is ranked above one of class 0
-                    (NaN if the nodes are all of one class)
-    ==============  =====================================================================
+    =====================  ==================================================================================
+    ``accuracy``           share of nodes whose most probable class is theirs
+    ``balanced_accuracy``  the same within each class, averaged over the classes that occur
+    ``macro_f1``           mean F1 over the classes that occur among labels or predictions
+    ``nll``                :math:`-\frac1n \sum_i \log p_{i,y_i}`; infinite if a true class has probability 0
+    ``brier``              :math:`\frac1n \sum_i \sum_c (p_{ic} - [c = y_i])^2`, between 0 and 2
+    ``ece``                :func:`expected_calibration_error` with 15 bins
+    ``roc_auc``            two classes only: chance that a node of class 1 is ranked above one of class 0
+                           (NaN if the nodes are all of one class)
+    ``average_precision``  two classes only: area under the curve of precision over recall of class 1 (NaN likewise)
+    =====================  ==================================================================================
 
     Args:
         log_probs: ``[N, C]`` log-probabilities, as ``logits.log_softmax(-1)`` gives them.
@@ -31,22 +36,28 @@ def classification_metrics(log_probs: Tensor, labels: Tensor, mask: Tensor | Non
     >>> log_probs = torch.tensor([[0.5, 0.25, 0.25], [0.2, 0.6, 0.2]]).log()
     >>> metrics = classification_metrics(log_probs, torch.tensor([0, 2]))
     >>> {name: round(value, 3) for name, value in metrics.items()}
-    {'accuracy': 0.5, 'macro_f1': 0.333, 'nll': 1.151, 'brier': 0.708, 'ece': 0.55}
+    {'accuracy': 0.5, 'balanced_accuracy': 0.5, 'macro_f1': 0.333, 'nll': 1.151, 'brier': 0.708, 'ece': 0.55}
     """
     log_probs, labels = _checked(log_probs, labels, mask)
     probs = log_probs.exp()
-    predictions = log_probs.argmax(dim=1)
     target = F.one_hot(labels, probs.size(1))
-    metrics = {
-        "accuracy": (predictions == labels).double().mean().item(),
-        "macro_f1": float(f1_score(labels.numpy(), predictions.numpy(), average="macro", zero_division=0)),
+    names = [name for name in _SCORES if probs.size(1) == 2 or name not in TWO_CLASSES]
+    scores = {name: _SCORES[name](log_probs, labels) for name in names}
+    errors = {
         "nll": F.nll_loss(log_probs, labels).item(),
         "brier": (probs - target).square().sum(dim=1).mean().item(),
         "ece": expected_calibration_error(probs, labels),
     }
-    if probs.size(1) == 2:
-        metrics["roc_auc"] = _roc_auc(log_probs, labels)
-    return metrics
+    return {name: scores.pop(name) for name in names if name not in TWO_CLASSES} | errors | scores
+
+
+def score_classes(metric: str, log_probs: Tensor, labels: Tensor) -> float:
+    """One metric by its name, higher is better.
+
+    >>> score_classes("accuracy", torch.tensor([[0.5, 0.5], [0.2, 0.8]]).log(), torch.tensor([0, 1]))
+    1.0
+    """
+    return _SCORES[metric](*_checked(log_probs, labels, None))
 
 
 def expected_calibration_error(probs: Tensor, labels: Tensor, num_bins: int = 15) -> float:
@@ -71,14 +82,46 @@ def expected_calibration_error(probs: Tensor, labels: Tensor, num_bins: int = 15
     return torch.zeros(num_bins, dtype=torch.float64).index_add(0, bins, gap).abs().sum().item() / len(gap)
 
 
+def _accuracy(log_probs: Tensor, labels: Tensor) -> float:
+    return (log_probs.argmax(1) == labels).double().mean().item()
+
+
+def _balanced_accuracy(log_probs: Tensor, labels: Tensor) -> float:
+    found = (log_probs.argmax(1) == labels).double()
+    counts = labels.bincount(minlength=log_probs.size(1))
+    hits = labels.bincount(found, minlength=log_probs.size(1))
+    return (hits[counts > 0] / counts[counts > 0]).mean().item()
+
+
+def _macro_f1(log_probs: Tensor, labels: Tensor) -> float:
+    return float(f1_score(labels.numpy(), log_probs.argmax(1).numpy(), average="macro", zero_division=0))
+
+
 def _roc_auc(log_probs: Tensor, labels: Tensor) -> float:
+    return float("nan") if labels.unique().numel() < 2 else float(roc_auc_score(labels.numpy(), _ranks(log_probs)))
+
+
+def _average_precision(log_probs: Tensor, labels: Tensor) -> float:
     if labels.unique().numel() < 2:
         return float("nan")
-    # The log-odds still tell apart what probabilities next to 0 or 1 round together; their ranks
-    # stand in for them because they may be infinite.
+    return float(average_precision_score(labels.numpy(), _ranks(log_probs)))
+
+
+def _ranks(log_probs: Tensor) -> np.ndarray:
+    """By class 1. The log-odds still tell apart what probabilities next to 0 or 1 round together; their ranks stand in
+    for them because they may be infinite."""
     log_odds = log_probs[:, 1] - log_probs[:, 0]
-    ranks = log_odds.unique(return_inverse=True)[1]
-    return float(roc_auc_score(labels.numpy(), ranks.numpy()))
+    return log_odds.unique(return_inverse=True)[1].numpy()
+
+
+_SCORES: Mapping[str, Callable[[Tensor, Tensor], float]] = {
+    "accuracy": _accuracy,
+    "balanced_accuracy": _balanced_accuracy,
+    "macro_f1": _macro_f1,
+    "roc_auc": _roc_auc,
+    "average_precision": _average_precision,
+}
+TWO_CLASSES = ("roc_auc", "average_precision")
 
 
 def _checked(log_probs: Tensor, labels: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -95,8 +95,9 @@ class BatchedTask(Task):
         for sample in self.sampler.epoch(epoch):
             attributes = None if self.edge_attr is None else self.edge_attr[sample.edges]
             none = sample.seeds[:0]
+            parts = sample.seeds, none, none
             yield Task(
-                self.x[sample.nodes], sample.edge_index, attributes, self.y[sample.nodes], sample.seeds, none, none
+                self.x[sample.nodes], sample.edge_index, attributes, self.y[sample.nodes], *parts, target=self.target
             )
 
     def logits(self, model: Network) -> Tensor:

@@ -37,7 +37,7 @@ class ProgressLine:
 def describe(info: EpochInfo) -> str:
     """An epoch in one line.
 
-    >>> describe(EpochInfo(3, 1.2, 1.3, 0.5, 2, [{"mean": [1.0, 1.5]}], 0.0, 0.1))
+    >>> describe(EpochInfo(3, 1.2, 1.3, 0.5, None, 2, [{"mean": [1.0, 1.5]}], 0.0, 0.1))
     'epoch 3  loss 1.200  val loss 1.300  val acc 50.0 %  best epoch 2  q 1.250'
     """
     means = [sum(layer["mean"]) / len(layer["mean"]) for layer in info.q if layer.get("mean")]

@@ -1,4 +1,4 @@
-"""The training protocol: one validated value whose defaults are the paper's headline protocol."""
+"""The training protocol: one validated value. Its defaults are the paper's; `recommended` is what we would use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic_core import PydanticCustomError
 
 from ltga.errors import InputError, did_you_mean
+
+FIRST_SETTINGS = {
+    "lr", "weight_decay", "kappa", "warmup", "prior", "delta", "dropout", "epochs", "patience", "hidden_channels",
+    "heads", "num_layers", "residual", "init", "backend",
+}  # fmt: skip
+"""Settings that every record has; a record leaves out a later one where it is the paper's, so that ids stay."""
+METRICS = (
+    "loss", "auto", "accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision",
+)  # fmt: skip
+# Chosen on development graphs only: docs/recipe.md has the candidates and what became of them.
+RECOMMENDED: dict[str, Any] = {
+    "init": "paired", "warmup": 0, "index_form": "log", "index_start": "auto", "epochs": 500, "patience": 100,
+    "metric": "auto",
+}  # fmt: skip
 
 
 class Protocol(BaseModel):
@@ -22,11 +36,17 @@ class Protocol(BaseModel):
         delta: q stays in (1 - delta, 1 + delta).
         dropout: on features and attention weights.
         epochs: at most this many.
-        patience: stop after so many epochs without a new lowest validation loss.
+        patience: stop after so many epochs without a new best one.
         hidden_channels, heads, num_layers, residual: the network.
         init: ``"paper"``, the paper's random numbers, or ``"paired"``: all attention methods of a seed
             share weights and dropout.
         backend: ``"auto"``, ``"torch"`` or ``"numba"``.
+        metric: which epoch is the best, on the validation part: the one with the lowest ``"loss"``, or with the highest
+            value of a metric; ``"auto"`` for the metric that the graph is judged by.
+        class_weights: weigh classes in the loss so that each counts the same, however rare.
+        index_form, index_start: how a learned q is held, ``"tanh"`` (bounded by ``delta``) or ``"log"``, and its start;
+            ``"auto"`` for 1.5 on a graph with at least a tenth of its nodes to learn from, else 1.
+        norm: of the deep backbones: ``"batch"``, ``"layer"`` or ``"none"``.
 
     >>> Protocol(lr=0.02, kappa=4).lr_index
     0.005
@@ -53,6 +73,11 @@ class Protocol(BaseModel):
     residual: bool = False
     init: Literal["paper", "paired"] = "paper"
     backend: Literal["auto", "torch", "numba"] = "auto"
+    metric: Literal[METRICS] = "loss"  # type: ignore[valid-type]
+    class_weights: bool = False
+    index_form: Literal["tanh", "log"] = "tanh"
+    index_start: float | Literal["auto"] = Field(1.0)
+    norm: Literal["batch", "layer", "none"] = "batch"
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -63,9 +88,36 @@ class Protocol(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, bool) and info.field_name != "residual":  # pydantic would read True as 1
+        if isinstance(value, bool) and info.field_name not in (
+            "residual",
+            "class_weights",
+        ):  # pydantic would read True as 1
             raise PydanticCustomError("number", "Input should be a number")
         return value
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Protocol:
+        """The paper's headline protocol, which is also that of ``Protocol()``."""
+        return cls(**changes)
+
+    @classmethod
+    def recommended(cls, **changes: Any) -> Protocol:
+        """What ``fit``, the classifier and ``ltga train`` use unless told otherwise (docs/recipe.md).
+
+        >>> Protocol.recommended().warmup, Protocol.paper().warmup
+        (0, 20)
+        """
+        return cls(**{**RECOMMENDED, **changes})
+
+    def settings(self) -> dict[str, Any]:
+        """What a record says of it; see :data:`FIRST_SETTINGS`.
+
+        >>> "metric" in Protocol().settings(), Protocol(metric="accuracy").settings()["metric"]
+        (False, 'accuracy')
+        """
+        usual = type(self).model_fields
+        dumped = self.model_dump()
+        return {key: value for key, value in dumped.items() if key in FIRST_SETTINGS or value != usual[key].default}
 
     @property
     def lr_index(self) -> float:

@@ -77,6 +77,8 @@ def trajectory(history: list[EpochInfo]) -> dict[str, Any]:
         name: [getattr(info, name) for info in history]
         for name in ("train_loss", "val_loss", "val_accuracy", "index_gradient_norm")
     }
+    if history and history[0].val_score is not None:  # records of runs that the loss decides stay what they were
+        columns["val_score"] = [info.val_score for info in history]
     layers = range(len(history[0].q)) if history else range(0)
     columns["q"] = [{key: [info.q[layer][key] for info in history] for key in history[0].q[layer]} for layer in layers]
     return columns

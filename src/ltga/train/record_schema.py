@@ -14,14 +14,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ltga.errors import InputError, RecordError
-from ltga.train.protocol import Protocol
+from ltga.train.protocol import FIRST_SETTINGS, Protocol
 
 DEEPEST = 32  # levels of lists and dictionaries; a record has seven
-FIRST_SETTINGS = {
-    "lr", "weight_decay", "kappa", "warmup", "prior", "delta", "dropout", "epochs", "patience", "hidden_channels",
-    "heads", "num_layers", "residual", "init", "backend",
-}  # fmt: skip
-"""Settings that every record has; those that come later will be missing in older ones."""
 LARGEST = 1 << 64  # of a whole number; a seed may be as large as torch takes it
 
 Number = float | None
@@ -75,11 +70,13 @@ class Metrics(_Part):
     """How well one part of the nodes is predicted."""
 
     accuracy: float = Field(ge=0, le=1)
+    balanced_accuracy: Number = None
     macro_f1: Number = None
     nll: Number = None
     brier: Number = None
     ece: Number = None
     roc_auc: Number = None
+    average_precision: Number = None
 
 
 class LayerAttention(_Part):
@@ -104,6 +101,7 @@ class Trajectory(_Part):
     train_loss: list[Number]
     val_loss: list[Number]
     val_accuracy: list[Number]
+    val_score: list[Number] | None = None
     index_gradient_norm: list[Number]
     q: list[LayerIndex]
 
@@ -150,6 +148,7 @@ class RunRecord(_Part):
     stopped: Literal["patience", "epochs", "interrupted"]
     interrupted: bool
     metrics: dict[Literal["train", "val", "test"], Metrics]
+    metric: str | None = None
     predicted_share: dict[str, list[Number]] | None = None
     attention: list[LayerAttention] | None = None
     trajectory: Trajectory
@@ -172,6 +171,8 @@ class RunRecord(_Part):
             "val_accuracy": curves.val_accuracy,
             "index_gradient_norm": curves.index_gradient_norm,
         }
+        if curves.val_score is not None:
+            columns["val_score"] = curves.val_score
         for number, layer in enumerate(curves.q, start=1):
             columns[f"mean q of layer {number}"] = layer.mean
             if layer.std is not None:

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from ltga.nn.methods import METHODS
 from ltga.study.command.reproduce_command import reproduce_cells
-from ltga.study.reproduce import Cell
+from ltga.study.reproduce import Reproduced
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def asked(monkeypatch):
 
     def table(methods, graphs, *rest, **settings):
         seen.extend(methods)
-        return [Cell(method, graph.name, (1, 2), (0.5, 0.6)) for method in methods for graph in graphs]
+        return [Reproduced(method, graph.name, (1, 2), (0.5, 0.6)) for method in methods for graph in graphs]
 
     monkeypatch.setattr("ltga.study.command.reproduce_command.reproduction_table", table)
     return seen

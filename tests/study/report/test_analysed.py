@@ -25,7 +25,7 @@ from ltga.study.analyses.kept_results import Kept, folder_of, with_results
 from ltga.study.analyses.smoothing import layer_embeddings
 from ltga.study.archive import rounded, write_archive
 from ltga.study.experiment import grid, sweep, union
-from ltga.study.report import Section, Study, Table, edge_pivots, make_section, pivots, write_report
+from ltga.study.report import Section, Study, Table, make_section, pivots, write_report
 from ltga.study.report.analysis_table import lacking
 from ltga.study.report.figures.style import look
 from ltga.study.report.names import label
@@ -113,7 +113,7 @@ def edges_by_hand(run: Run, data: Dataset, layer: int, head: str) -> dict[str, l
 @pytest.mark.parametrize(("head", "words"), [("one", "a head"), ("all", "every head")])
 @pytest.mark.parametrize("layer", [1, 2])
 def test_pruned_edges_against_a_loop(store: Path, layer: int, head: str, words: str) -> None:
-    edges, planted = (make(Study(store), PRUNING) for make in (edge_pivots.PRUNED_EDGES, edge_pivots.PLANTED_EDGES))
+    edges, planted = (make(Study(store), PRUNING) for make in (pivots.PRUNED_EDGES, pivots.PLANTED_EDGES))
     row = {"dataset": NOISE, "method": label("frozen-q2.0"), "layer": str(layer), "pruned_by": words}
     runs = [edges_by_hand(*pair, layer, head) for pair in the_runs(store, PRUNING, method="frozen-q2.0")]
     assert all(run["pruned"].any() and not run["pruned"].all() for run in runs)
@@ -139,7 +139,7 @@ def test_pruned_edges_against_a_loop(store: Path, layer: int, head: str, words: 
 
 def test_counterfactuals_start_from_the_records(store: Path) -> None:
     study = Study(store)
-    table = edge_pivots.COUNTERFACTUALS(study, PRUNING)
+    table = pivots.COUNTERFACTUALS(study, PRUNING)
     accuracies = [r["metrics"]["test"]["accuracy"] for s, r in study.runs(PRUNING).items() if s.method == "ltga-head"]
     learned = at(table, "learned (%)", dataset=NOISE, method="LTGA-Head")
     assert learned.number == pytest.approx(100 * np.mean(accuracies)) and len(learned.runs) == len(SEEDS)
@@ -147,7 +147,7 @@ def test_counterfactuals_start_from_the_records(store: Path) -> None:
 
 
 def test_gate_against_scipy(store: Path) -> None:
-    table = edge_pivots.COVARIATES(Study(store), GATE)
+    table = pivots.COVARIATES(Study(store), GATE)
     averaged, single = [], []
     for run, _ in the_runs(store, GATE):
         arrays = run.arrays

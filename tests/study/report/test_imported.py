@@ -45,9 +45,22 @@ def test_every_form_of_a_table_says_it(store: Path, tmp_path: Path) -> None:
 
 def test_a_report_straight_from_an_archive_says_so_too(store: Path, tmp_path: Path) -> None:
     section = make_section(Study(tmp_path / NAME, tmp_path / "no data"), EXPERIMENTS["q-trajectories"])
-    assert section.imported.sentence == ""  # none of its runs is in there
+    assert section.imported == ""  # none of its runs is in there
     section = make_section(Study(tmp_path / NAME, tmp_path / "no data"), EXPERIMENTS["headline"])
-    assert all(table.imported.sentence == f"2 of 2 runs imported from {NAME}." for table in section.tables)
+    assert all(table.imported == f"2 of 2 runs imported from {NAME}." for table in section.tables)
+
+
+def test_the_table_of_tests_counts_the_runs_of_both_initialisations(tmp_path: Path) -> None:
+    made = [
+        make_record(method=m, seed=s, init=i)
+        for m in ("gatv2", "ltga-edge")
+        for s in (1, 2)
+        for i in ("paper", "paired")
+    ]
+    write_archive(tmp_path / NAME, made)
+    section = make_section(Study(tmp_path / NAME, tmp_path / "no data"), EXPERIMENTS["headline"])
+    tests = next(table for table in section.tables if table.name == "headline-tests")
+    assert tests.imported == f"8 of 8 runs imported from {NAME}."
 
 
 def test_runs_made_here_say_nothing(tmp_path: Path) -> None:

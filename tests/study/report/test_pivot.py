@@ -24,7 +24,7 @@ from ltga.study.report.run_table import (
     synthetic_runs,
     tuned_runs,
 )
-from ltga.study.report.units import PERCENT, THREE
+from ltga.study.report.tables import PERCENT, THREE
 from oracles.records import make_record
 
 MINE = Experiment("mine", "Mine", "tab:mine", "this", grid(["texas", "gum-syntax"], ["gat", "ltga-head"], [1, 2]))
@@ -153,3 +153,9 @@ def test_a_sweep_finds_what_the_paper_prints_at_its_value(study: Callable[..., A
     assert printed["amazon-ratings", "κ", "5"] == ["42.4±0.8", "1.098", None]
     assert printed["cora", "T_w", "0"] == ["81.1±0.8", "1.014", None]
     assert printed["cora", "T_w", "50"] == ["81.1±0.8", "1.000", None]
+
+
+def test_a_run_table_is_made_once_for_a_study(study: Callable[..., Any]) -> None:
+    found = study(RECORDS)
+    assert run_table(found, MINE) is run_table(found, MINE)
+    assert run_table(study([]), MINE) is not run_table(found, MINE)

@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 from ltga.study.report.render import FORMATS, escape_latex, runs_to_csv, to_csv, to_latex, to_markdown
-from ltga.study.report.tables import Behind, Cell, Column, Table, mark_best, mean_cell, text_cell
-from ltga.study.report.units import PERCENT
+from ltga.study.report.tables import PERCENT, Behind, Cell, Column, Table, mark_best, mean_cell
 
 HOSTILE = "<script>alert(1)</script> | _x_ & \\input{/etc/passwd} $x$ % =1+1\n## oops"
 
 
 def runs(*values: float) -> list[Behind]:
-    return [Behind(f"run{k}", k, value) for k, value in enumerate(values, start=1)]
+    return [Behind({"id": f"run{k}", "config": {"seed": k}}, value) for k, value in enumerate(values, start=1)]
+
+
+def states(cell: Cell) -> list[str]:
+    return [name for name in ("missing", "partial", "best", "same") if getattr(cell, name)]
 
 
 def test_a_cell_is_the_mean_and_sample_deviation_of_its_runs() -> None:
@@ -27,15 +30,16 @@ def test_a_cell_is_the_mean_and_sample_deviation_of_its_runs() -> None:
     assert cell.text == f"{100 * np.mean(values):.1f}±{100 * np.std(values, ddof=1):.1f}"
     assert cell.difference == pytest.approx(100 * np.mean(values) - 50)
     assert [run.value for run in cell.runs] == pytest.approx([100 * value for value in values])
-    assert cell.flags == ()
+    assert states(cell) == []
 
 
 def test_what_is_missing_or_partial_says_so_and_has_no_number() -> None:
     missing = mean_cell([], 10, PERCENT, reference="50.0±1.0", stand_in="roman-empire")
-    assert missing.flags == ("stand-in", "missing") and missing.number is None and missing.difference is None
-    assert mean_cell(runs(0.5, 0.6), 10, PERCENT).flags == ("partial",)
+    assert states(missing) == ["missing"] and missing.stand_in == "roman-empire" and missing.shown == "not run"
+    assert missing.number is None and missing.difference is None
+    assert states(mean_cell(runs(0.5, 0.6), 10, PERCENT)) == ["partial"]
     assert mean_cell(runs(0.5), 1, PERCENT).text == "50.0"  # no spread of a single run
-    assert mean_cell(runs(0.5, 0.6), 2, PERCENT, "55.0±7.1").flags == ("same",)
+    assert states(mean_cell(runs(0.5, 0.6), 2, PERCENT, "55.0±7.1")) == ["same"]
 
 
 def test_best_is_marked_among_equals_only() -> None:
@@ -49,8 +53,8 @@ def test_best_is_marked_among_equals_only() -> None:
 def table() -> Table:
     best = Cell(**{**mean_cell(runs(0.5, 0.7), 10, PERCENT, "61.0±1.0").__dict__, "best": True})
     rows = (
-        (text_cell(HOSTILE, stand_in="roman-empire"), best),
-        (text_cell("b"), mean_cell([], 10, PERCENT, "1.0±0.1")),
+        (Cell(HOSTILE, stand_in="roman-empire"), best),
+        (Cell("b"), mean_cell([], 10, PERCENT, "1.0±0.1")),
     )
     columns = (Column("method", numeric=False), Column(HOSTILE))
     return Table("name", HOSTILE, columns, rows, note=HOSTILE, warnings=(HOSTILE,))
@@ -72,7 +76,7 @@ def test_csv_reads_back_and_is_no_formula(table: Table) -> None:
     assert lines[2][1:] == ["not run", "1.0±0.1", ""]
     behind = list(csv.DictReader(io.StringIO(runs_to_csv(table))))
     assert [(line["seed"], line["value"], line["run"]) for line in behind] == [("1", "50", "run1"), ("2", "70", "run2")]
-    formula = Table("n", "t", (Column("=cmd|' /C calc'!A0", numeric=False),), ((text_cell("@SUM(1)"),),))
+    formula = Table("n", "t", (Column("=cmd|' /C calc'!A0", numeric=False),), ((Cell("@SUM(1)"),),))
     assert list(csv.reader(io.StringIO(to_csv(formula)))) == [["'=cmd|' /C calc'!A0"], ["'@SUM(1)"]]
 
 

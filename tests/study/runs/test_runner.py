@@ -11,7 +11,7 @@ import pytest
 import ltga.study.engines.engine
 from ltga.errors import RecordError, TrainingError
 from ltga.study import Store, identify, run_suite
-from ltga.study.engines.engine import Finished
+from ltga.study.engines.engine import Ended
 from ltga.study.status import run_states
 from ltga.train import fit
 
@@ -84,7 +84,7 @@ def test_a_run_whose_worker_died_is_done_when_the_suite_is_started_again(tmp_pat
     class Dying:
         def results(self, jobs):
             for job in jobs:
-                yield Finished(job, error="killed by SIGKILL", died=True)
+                yield Ended(job, error="killed by SIGKILL", died=True)
 
     assert len(run_suite([tiny(1)], tmp_path, Dying()).failed) == 1
     assert set(run_states([tiny(1)], Store(tmp_path))[0].values()) == {"missing"}

@@ -34,7 +34,7 @@ def page_content(explanation: Explanation) -> dict[str, Any]:
         "id": run.id,
         "letter": "α" if explanation.normalizer == "entmax" else "q",
         "normalizer": explanation.normalizer,
-        "learned": method.family == "learned q" or method.name == "dot-ltga-head",
+        "learned": method.learns_index,
         "layers": explanation.num_layers,
         "heads": explanation.num_heads,
         "nodes": explanation.num_nodes,

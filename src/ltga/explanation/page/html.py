@@ -10,9 +10,9 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from ltga.data.atomic import write_atomic
 from ltga.explanation.page.content import page_content
 from ltga.explanation.result import Explanation
-from ltga.train.storage import write_atomic
 
 SCRIPTS = (
     "attention.js", "data.js", "draw.js", "overview.js", "pairs.js", "search.js", "layout.js", "view.js", "panel.js",

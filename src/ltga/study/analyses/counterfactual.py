@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from ltga.data import Dataset
 from ltga.errors import InputError
-from ltga.nn.index import EntropicIndex, FrozenIndex, Modifiers
+from ltga.nn.index import EntropicIndex, FrozenIndex
+from ltga.nn.modifiers import Modifiers
 from ltga.nn.network import LTGA
 from ltga.study.analyses.inputs import indexed_model, task_of
 from ltga.train.fit import Run

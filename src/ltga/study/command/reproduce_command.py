@@ -10,7 +10,7 @@ from rich.progress import TimeRemainingColumn
 from ltga.cli.allocator import keep_freed_memory
 from ltga.cli.output import check_output, write_text
 from ltga.cli.terminal import run_bar
-from ltga.data import load_dataset
+from ltga.data import load_graph
 from ltga.kernels.operators.bernoulli import draws_like_the_paper
 from ltga.nn.methods import METHODS, find_method
 from ltga.study.paper.cells import PAPER_CELLS
@@ -41,7 +41,7 @@ def reproduce_cells(
             style="yellow",
         )  # fmt: skip
     methods = list(METHODS) if methods == ["all"] else [find_method(name).name for name in methods]
-    graphs = [load_dataset(name, data) for name in datasets]
+    graphs = [load_graph(name, data) for name in datasets]
     with run_bar(console, TimeRemainingColumn()) as progress:
         bar = progress.add_task("runs", total=len(methods) * len(graphs) * seeds)
 

@@ -25,7 +25,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Finished:
+class Ended:
     """How a job ended: ``files`` as :meth:`~ltga.train.Run.files` makes them, or the error's traceback.
 
     ``died`` says that the process which was at it died, for which the run itself may not be to blame.
@@ -37,7 +37,7 @@ class Finished:
     died: bool = False
 
 
-Results = Generator[Finished, None, None]
+Results = Generator[Ended, None, None]
 
 
 class Engine(Interface):
@@ -60,7 +60,7 @@ class InProcess:
             yield attempt(job, self._root)
 
 
-def attempt(job: Job, source: Dataset | str | Path | None) -> Finished:
+def attempt(job: Job, source: Dataset | str | Path | None) -> Ended:
     """Do a job; an error becomes part of the outcome, Ctrl-C does not.
 
     Args:
@@ -73,9 +73,9 @@ def attempt(job: Job, source: Dataset | str | Path | None) -> Finished:
             raise KeyboardInterrupt
         if run.typed.id != job.id:
             raise RecordError(f"{job.spec.dataset}: the graph here is not the one the suite was started with")
-        return Finished(job, run.files())
+        return Ended(job, run.files())
     except Exception:
-        return Finished(job, error=traceback.format_exc())
+        return Ended(job, error=traceback.format_exc())
 
 
 @lru_cache(maxsize=2)  # jobs come ordered by dataset

@@ -18,7 +18,7 @@ import torch
 
 from ltga.errors import InputError
 from ltga.study.engines import worker as worker_script
-from ltga.study.engines.engine import Finished, Job, Results, attempt, available_cores
+from ltga.study.engines.engine import Ended, Job, Results, attempt, available_cores
 
 
 class Processes:
@@ -82,12 +82,12 @@ class _Worker:
         with suppress(OSError):  # a worker that has just died: its connection is at an end, which `wait` reports
             self.connection.send(job)
 
-    def outcome(self) -> Finished:
+    def outcome(self) -> Ended:
         try:
-            finished: Finished = self.connection.recv()
+            finished: Ended = self.connection.recv()
             return finished
         except (EOFError, OSError):
-            return Finished(self._job, error=_last_words(self._process.wait()), died=True)
+            return Ended(self._job, error=_last_words(self._process.wait()), died=True)
 
     def stop(self) -> None:
         self._process.kill()

@@ -15,7 +15,7 @@ from typing import Any
 
 from ltga.data import Dataset, load_dataset
 from ltga.errors import InputError
-from ltga.study.engines.engine import Finished, Job, Results, attempt
+from ltga.study.engines.engine import Ended, Job, Results, attempt
 
 RETRIES = 3  # of a run whose worker or node died; an error of the run itself is not tried again
 CONNECT_SECONDS = 10.0
@@ -81,12 +81,12 @@ class RayCluster:
         cores = self._ray.cluster_resources().get("CPU", 0)
         return max(int(cores) // self._threads, 1)  # at least one waits for a node to come
 
-    def _outcome(self, job: Job, reference: Any) -> Finished:
+    def _outcome(self, job: Job, reference: Any) -> Ended:
         try:
-            finished: Finished = self._ray.get(reference)
+            finished: Ended = self._ray.get(reference)
             return finished
         except self._ray.exceptions.RayError as error:
-            return Finished(job, error=f"{type(error).__name__}: {error}", died=True)
+            return Ended(job, error=f"{type(error).__name__}: {error}", died=True)
 
 
 def _knock(address: str | None) -> None:
@@ -96,7 +96,7 @@ def _knock(address: str | None) -> None:
         socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
 
 
-def _task(job: Job, dataset: Dataset, threads: int) -> Finished:
+def _task(job: Job, dataset: Dataset, threads: int) -> Ended:
     import torch
 
     torch.set_num_threads(threads)

@@ -13,8 +13,8 @@ from typing import Literal
 
 import pandas as pd
 
-from ltga.study.paper.cells import PAPER_CELLS
-from ltga.study.paper.printed import CHOSEN_CELLS, DATASETS
+from ltga.study.paper.cells import DATASETS, PAPER_CELLS
+from ltga.study.paper.printed import CHOSEN_CELLS
 from ltga.study.paper.rounding import Range, could_print_as, prints_as
 
 CELL_SLACK = 0.05  # a cell is printed to 0.1

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ltga.study.paper.cells import DATASETS
 from ltga.study.paper.check import (
     CELL_SLACK,
     CELLS,
@@ -21,7 +22,6 @@ from ltga.study.paper.check import (
 )
 from ltga.study.paper.printed import (
     AVERAGES,
-    DATASETS,
     FRIEDMAN_CHI2,
     FRIEDMAN_P,
     HEADLINE,

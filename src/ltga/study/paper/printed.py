@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ltga.study.paper.cells import by_method_and_dataset
+
 HEADLINE = ("gcn", "gat", "gatv2", "ltga-global", "ltga-layer", "ltga-head", "ltga-edge")
 """The methods of the headline table, in its order."""
 
@@ -16,12 +18,7 @@ frozen-q-tuned   42.8±0.7   69.0±0.7   81.0±0.6   39.5±9.6   77.7±0.6   72.
 frozen-q-oracle  42.8±0.7   69.0±0.7   81.0±0.6   39.5±9.6   77.7±0.6   72.0±0.5   58.4±6.0   51.6±6.3
 entmax-tuned     44.7±0.5   68.9±0.8   80.8±0.7   45.4±5.9   77.0±0.7   73.1±0.5   58.1±5.9   49.6±7.7
 """
-DATASETS = ("amazon-ratings", "citeseer", "cora", "cornell", "pubmed", "roman-empire", "texas", "wisconsin")
-CHOSEN_CELLS = {
-    (row.split()[0], dataset): cell
-    for row in _CHOSEN.strip().splitlines()
-    for dataset, cell in zip(DATASETS, row.split()[1:], strict=True)
-}
+CHOSEN_CELLS = by_method_and_dataset(_CHOSEN)
 
 AVERAGES = {
     "gcn": "55.7", "gat": "59.7", "gatv2": "60.5", "ltga-global": "60.4", "ltga-layer": "60.4", "ltga-head": "60.4",
@@ -87,14 +84,7 @@ wisconsin       +2.2   0.432     +4.7  0.122
 """
 SEEDS = tuple(SeedsRow(*row.split()) for row in _SEEDS.strip().splitlines())
 
-# Roman-Empire sweeps: per setting (accuracy, mean q) of the tables, and the same figures as the text quotes them.
-SWEEPS = {
-    "lambda=0.01": ("72.8", "1.754"), "lambda=1.0": ("71.0", "1.070"),
-    "T_w=0": ("72.7", "1.828"), "T_w=200": ("70.6", "1.000"),
-    "kappa=1": ("72.7", "1.809"), "kappa=50": ("70.8", "1.041"),
-    "delta=0.25": ("71.6", "1.223"), "delta=1.0": ("72.5", "1.808"), "delta=1.5": ("72.7", "2.118"),
-    "global": ("72.6", "1.880"), "layer": ("72.7", "1.853"), "head": ("72.5", "1.809"), "edge": ("72.9", ""),
-}  # fmt: skip
+# Roman-Empire sweeps: per setting (accuracy, mean q) as the text quotes them; the tables are in printed_tables.
 SWEEPS_IN_TEXT = {
     "lambda=0.01": ("73.2", "1.78"), "lambda=1.0": ("72.1", "1.07"),
     "T_w=0": ("73.6", "1.84"), "T_w=200": ("71.5", "1.000"),
@@ -102,17 +92,10 @@ SWEEPS_IN_TEXT = {
     "delta=0.25": ("72.2", "1.23"), "delta=1.0": ("", "1.82"), "delta=1.5": ("73.3", "2.15"),
     "global": ("72.8", ""), "layer": ("73.2", ""), "head": ("73.1", ""), "edge": ("72.8", ""),
 }  # fmt: skip
-DELTA_2_ACCURACY, DELTA_2_LOSS_IN_TEXT = "72.2", "0.8"
+DELTA_2_LOSS_IN_TEXT = "0.8"
 
-# LTGA-Head with the headline settings, five seeds: one configuration as four sweep tables print it.
-DEFAULT_IN_SWEEPS = {
-    "lambda=0": "72.8±0.4", "kappa=1": "72.7±0.5", "delta=1": "72.5±0.6", "granularity head": "72.5±0.2",
-}  # fmt: skip
-
-# Exact zeros on Roman-Empire in percent, and the range the caption of the same table gives.
-ROMAN_SPARSITY = {"ltga-global": "43.6", "ltga-layer": "43.2", "ltga-head": "42.4", "ltga-edge": "41.5"}
+# Exact zeros on Roman-Empire in percent: the range that the caption of the table gives.
 ROMAN_SPARSITY_IN_CAPTION = ("44", "45")
 
-# Pruning on Roman-Empire (LTGA-Head): accuracy as trained, with every edge restored, with random pruning.
-PRUNING = {"learned": "72.4", "all edges": "65.4", "random": "59.4"}
-PRUNING_IN_TEXT = {("learned", "all edges"): "7.1", ("learned", "random"): "13.0", ("all edges", "random"): "6.0"}
+# Pruning on Roman-Empire (LTGA-Head): differences of accuracy, as columns of the table.
+PRUNING_IN_TEXT = {("learned", "restore"): "7.1", ("learned", "random"): "13.0", ("restore", "random"): "6.0"}

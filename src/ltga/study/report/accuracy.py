@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -12,10 +12,9 @@ from ltga.study.paper import PRINTED_MEANS
 from ltga.study.paper import printed_tables as paper
 from ltga.study.report.names import label
 from ltga.study.report.pivot import METHOD, Measure, Pivot, behind
-from ltga.study.report.run_table import complete_datasets, mean_accuracies, tuned_rows, tuned_runs
+from ltga.study.report.run_table import complete_datasets, grouped, mean_accuracies, tuned_runs
 from ltga.study.report.runs import Study, original
-from ltga.study.report.tables import Behind, Cell, Column, Table, mark_best, number_cell
-from ltga.study.report.units import PERCENT
+from ltga.study.report.tables import PERCENT, Behind, Cell, Column, Table, mark_best, parse_mean
 from ltga.study.spec import STAND_INS
 from ltga.study.stats import average_ranks, critical_difference
 
@@ -34,25 +33,27 @@ def accuracy_table(study: Study, experiment: Experiment, ranks: bool = False) ->
     """Mean and s.d. of test accuracy, with averages and perhaps ranks over datasets that every method has run."""
     table, runs, twin = _ACCURACIES(study, experiment), tuned_runs(study, experiment), original(experiment)
     beside = None if twin is None else tuned_runs(study, twin)
-    plain = len(experiment.methods)
-    rows = _naming_the_choice(table, runs)
-    for number in range(1, len(table.columns)):
-        rows[:plain] = mark_best(rows[:plain], number)
+    plain, columns = len(experiment.methods), list(table.columns)
+    chosen = {name: _choices(here) for name, here in grouped(runs[runs["tuned"]], "method").items()}
+    tuned = [
+        (head, *(replace(cell, note=said.get(column.label, "")) for cell, column in zip(cells, columns[1:])))
+        for (head, *cells), said in zip(table.rows[plain:], chosen.values())
+    ]
+    rows = [*mark_best(table.rows[:plain], first=1), *tuned]
     averaged = complete_datasets(runs, experiment.methods, without=STAND_INS)
-    columns = list(table.columns)
     if averaged:
         places = [k for k, column in enumerate(columns) if column.label in averaged]
         columns.append(Column(f"mean of {len(averaged)}", note=", ".join(averaged)))
-        methods = runs["method"].unique()
-        rows = [
-            (*row, _average(method, [row[k] for k in places], runs, beside, averaged))
-            for method, row in zip(methods, rows)
-        ]
+        averages = (
+            _average(method, [row[k] for k in places], runs, beside, averaged)
+            for method, row in zip(runs["method"].unique(), rows)
+        )
+        rows = [(*row, cell) for row, cell in zip(rows, averages)]
     if averaged and ranks:
         columns.append(Column("average rank", note=f"over the same datasets: {', '.join(averaged)}"))
         cells = _rank_cells(runs, experiment.methods, averaged, beside)
         rows = [*((*row, cell) for row, cell in zip(rows, cells)), *rows[plain:]]
-    note = _note(experiment, runs, averaged, ranks)
+    note = _note(averaged, ranks, chosen)
     return replace(table, columns=tuple(columns), rows=tuple(rows), note=note)
 
 
@@ -61,23 +62,13 @@ def headline_table(study: Study, experiment: Experiment) -> Table:
     return accuracy_table(study, experiment, ranks=True)
 
 
-def _chosen(runs: pd.DataFrame) -> dict[tuple[str, str], str]:
-    """(tuned row, dataset) -> the method it chose."""
-    found = runs[runs["chosen"].notna()]
-    return dict(zip(zip(found["method"], found["dataset"]), found["chosen"]))
+def _choices(runs: pd.DataFrame) -> dict[str, str]:
+    """Dataset -> what a tuned row chose there, in words."""
+    found = runs.dropna(subset="chosen")
+    return {dataset: f"chose {label(method)}" for dataset, method in zip(found["dataset"], found["chosen"])}
 
 
-def _naming_the_choice(table: Table, runs: pd.DataFrame) -> list[tuple[Cell, ...]]:
-    """The rows, with a note on every cell of a tuned row that says which method it chose."""
-    rows = [list(row) for row in table.rows]
-    methods, datasets = runs["method"].unique().tolist(), runs["dataset"].unique().tolist()
-    for (method, dataset), pick in _chosen(runs).items():
-        row, column = rows[methods.index(method)], 1 + datasets.index(dataset)
-        row[column] = replace(row[column], note=f"chose {label(pick)}")
-    return [tuple(row) for row in rows]
-
-
-def _note(experiment: Experiment, runs: pd.DataFrame, averaged: Sequence[str], ranks: bool) -> str:
+def _note(averaged: Sequence[str], ranks: bool, chosen: Mapping[str, Mapping[str, str]]) -> str:
     said = [_ACCURACIES.note]
     if averaged:
         said.append(
@@ -88,20 +79,20 @@ def _note(experiment: Experiment, runs: pd.DataFrame, averaged: Sequence[str], r
         said.append("No average yet: on no dataset of the paper has every method run.")
     if ranks and len(averaged) > 1:
         said.append("†: within the Nemenyi critical difference of the best rank.")
-    rows, chosen = tuned_rows(experiment), _chosen(runs)
-    if rows:
+    if chosen:
         said.append("Tuned rows choose per dataset on validation accuracy; an oracle chooses on test accuracy.")
-    for row in rows:
-        picks = "; ".join(f"{label(pick)} on {dataset}" for (name, dataset), pick in chosen.items() if name == row.name)
+    for name, choices in chosen.items():
+        picks = "; ".join(f"{pick.removeprefix('chose ')} on {dataset}" for dataset, pick in choices.items())
         if picks:
-            said.append(f"{label(row.name)} chose: {picks}.")
+            said.append(f"{label(name)} chose: {picks}.")
     return " ".join(said)
 
 
-def accuracies_behind(runs: pd.DataFrame, method: str, datasets: Sequence[str]) -> tuple[Behind, ...]:
-    """The runs of a method on these datasets, in percent."""
-    chosen = runs[(runs["method"] == method) & runs["dataset"].isin(datasets)]
-    return tuple(replace(run, value=100 * run.value) for run in behind(chosen, "accuracy"))
+def accuracies_behind(runs: pd.DataFrame, methods: Iterable[str], datasets: Sequence[str]) -> tuple[Behind, ...]:
+    """The runs of one method after the other on these datasets, in percent."""
+    here = runs[runs["dataset"].isin(datasets)]
+    found = (run for method in methods for run in behind(here[here["method"] == method], "accuracy"))
+    return tuple(replace(run, value=100 * run.value) for run in found)
 
 
 def _average(
@@ -115,11 +106,10 @@ def _average(
         return 100 * float(mean_accuracies(of, [method], datasets)[method].mean())
 
     reference = None
-    printed = [float(cell.reference.split("±")[0]) for cell in cells if cell.reference]
+    printed = [said for cell in cells if (said := parse_mean(cell.reference or "")) is not None]
     if len(printed) == len(cells):
         reference = f"{sum(printed) / len(printed) if twin is None else mean(twin):.1f}"
-    cell = number_cell(f"{mean(runs):.1f}", mean(runs), reference=reference)
-    return replace(cell, runs=accuracies_behind(runs, method, datasets))
+    return Cell(f"{mean(runs):.1f}", mean(runs), accuracies_behind(runs, [method], datasets), reference=reference)
 
 
 def _rank_cells(
@@ -135,8 +125,8 @@ def _rank_cells(
     cells = []
     for method in methods:
         text = f"{ranks[method]:.2f}" + ("†" if ranks[method] - ranks.min() <= near else "")
-        cell = number_cell(text, float(ranks[method]), reference=printed.get(method))
-        cells.append(replace(cell, runs=accuracies_behind(runs, method, datasets)))
+        own = accuracies_behind(runs, [method], datasets)
+        cells.append(Cell(text, float(ranks[method]), own, reference=printed.get(method)))
     return cells
 
 

@@ -12,14 +12,12 @@ import pandas as pd
 
 from ltga.study import Experiment
 from ltga.study.report.names import label
-from ltga.study.report.run_table import finished, grouped, run_table
-from ltga.study.report.runs import Study, original, reference_of
-from ltga.study.report.tables import Behind, Cell, Column, Table, mean_cell, number_cell, text_cell, with_reference
-from ltga.study.report.units import Unit
+from ltga.study.report.run_table import RunTable, finished, grouped, run_table
+from ltga.study.report.runs import Study, original
+from ltga.study.report.tables import Behind, Cell, Column, Table, Unit, mean_cell
 from ltga.study.spec import STAND_INS
 
 NOT_ANALYSED, UNDEFINED = "not analysed", "n/a"
-RunTable = Callable[[Study, Experiment], pd.DataFrame]
 Place = tuple[Any, ...]
 
 
@@ -34,15 +32,15 @@ class Key:
 
 def number_key(column: str) -> Key:
     """A key that is a number."""
-    return Key(column, Column(column), lambda value: number_cell(f"{value:g}", value))
+    return Key(column, Column(column), lambda value: Cell(f"{value:g}", value))
 
 
 def text_key(column: str, show: Callable[[str], str], head: str | None = None) -> Key:
     """A key that is a word; ``show`` says what tables call it."""
-    return Key(column, Column(head or column, numeric=False), lambda value: text_cell(show(value)))
+    return Key(column, Column(head or column, numeric=False), lambda value: Cell(show(value)))
 
 
-DATASET = Key("dataset", Column("dataset", numeric=False), lambda name: text_cell(name, STAND_INS.get(name)))
+DATASET = Key("dataset", Column("dataset", numeric=False), lambda name: Cell(name, stand_in=STAND_INS.get(name)))
 METHOD = text_key("method", label)
 
 
@@ -62,36 +60,38 @@ class Measure:
     shows: Literal["mean", "spread", "fact"] = "mean"
     printed: str = ""
 
+    @property
+    def reference(self) -> str:
+        """The column of the reference."""
+        return self.printed or self.column
+
     def cell(self, runs: pd.DataFrame, reference: str | None) -> Cell:
         """The cell of these runs, finished or not."""
         if self.shows == "fact":
             value = float(runs[self.column].iloc[0])
-            known = None if math.isnan(value) else value
-            return number_cell("–" if known is None else self.unit.show([known]), known, reference=reference)
-        if self.shows == "mean":
-            return self._mean(runs, reference)
-        mean = self._mean(runs, None)
-        if len(mean.runs) < 2:
-            return replace(mean, text="", number=None, runs=(), reference=reference)
-        spread = statistics.stdev(run.value for run in mean.runs)
-        return with_reference(replace(mean, text=f"{spread:.{self.unit.digits}f}", number=spread), reference)
+            number = None if math.isnan(value) else value
+            return Cell("–" if number is None else self.unit.show([number]), number, reference=reference)
+        known = behind(runs, self.column)
+        cell = mean_cell(known, len(runs), self.unit, reference, STAND_INS.get(runs["dataset"].iloc[0]))
+        if not known and len(done := finished(runs)):
+            analysed = "analysed" not in done or done["analysed"].any()
+            cell = replace(cell, text=UNDEFINED if analysed else NOT_ANALYSED, wanted=0)
+        return _spread(cell, self.unit.digits) if self.shows == "spread" else cell
 
-    def _mean(self, runs: pd.DataFrame, reference: str | None) -> Cell:
-        done = finished(runs)
-        known = behind(done, self.column)
-        stand_in = STAND_INS.get(runs["dataset"].iloc[0]) if len(runs) else None
-        if known or done.empty:
-            return mean_cell(known, len(runs), self.unit, reference, stand_in)
-        analysed = "analysed" not in done or done["analysed"].any()
-        return Cell(UNDEFINED if analysed else NOT_ANALYSED, reference=reference, stand_in=stand_in)
+
+def _spread(mean: Cell, digits: int) -> Cell:
+    """The s.d. of the runs behind a mean, if there are several."""
+    if len(mean.runs) < 2:
+        return replace(mean, text="", number=None, runs=())
+    spread = statistics.stdev(run.value for run in mean.runs)
+    return replace(mean, text=f"{spread:.{digits}f}", number=spread)
 
 
 def behind(runs: pd.DataFrame, column: str) -> list[Behind]:
     """What finished runs contribute to a number; a run without the value is left out."""
-    if column not in runs:
-        return []
-    known = runs[runs["id"].notna() & runs[column].notna()]
-    return [Behind(*run) for run in zip(known["id"], known["seed"].tolist(), known[column].astype(float).tolist())]
+    values = runs[column] if column in runs else [math.nan] * len(runs)
+    pairs = zip(runs["record"], values)
+    return [Behind(record, float(value)) for record, value in pairs if record is not None and not math.isnan(value)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,38 +125,38 @@ class Pivot:
 
     def __call__(self, study: Study, experiment: Experiment) -> Table:
         runs, twin = self.runs(study, experiment), original(experiment)
-        beside = self.printed if twin is None else self.shown(self.runs(study, twin))
-        groups = self._cells(runs, beside)
+        groups = self._cells(runs, self.printed if twin is None else self.shown(self.runs(study, twin)))
         across: list[Place] = [(value,) for value in _values(runs, self.across)] if self.across else [()]
-        missing = [measure.cell(runs.head(0), None) for measure in self.measures if measure.shows != "fact"]
+        nothing = [Cell()] * len(self.measures)
         rows = []
         for place in dict.fromkeys(found[: len(self.rows)] for found in groups):
             heads = (key.cell(value) for key, value in zip(self.rows, place))
-            rows.append((*heads, *(cell for value in across for cell in groups.get((*place, *value), missing))))
-        columns = (*(key.head for key in self.rows), *self._columns(across))
-        name, title = experiment.name + self.suffix, self.title or experiment.title
-        return Table(name, title, columns, tuple(rows), self.note, reference=reference_of(experiment))
+            rows.append((*heads, *(cell for value in across for cell in groups.get((*place, *value), nothing))))
+        return Table(
+            experiment.name + self.suffix,
+            self.title or experiment.title,
+            (*(key.head for key in self.rows), *self._columns(across)),
+            tuple(rows),
+            self.note,
+            reference="paper" if twin is None else "paper's init",
+        )
 
     def shown(self, runs: pd.DataFrame) -> pd.DataFrame:
         """What this table says of runs, as a reference for others: the same keys, and the means as text."""
-        means = [(k, measure) for k, measure in enumerate(self.measures) if measure.shows == "mean"]
-        return pd.DataFrame(
-            [
-                dict(zip(self._keys, place)) | {m.printed or m.column: cells[k].text for k, m in means if cells[k].runs}
-                for place, cells in self._cells(runs, pd.DataFrame()).items()
-            ]
-        )
+        rows = []
+        for place, cells in self._cells(runs, pd.DataFrame()).items():
+            means = {m.reference: cell.text for m, cell in zip(self.measures, cells) if m.shows == "mean" and cell.runs}
+            rows.append(dict(zip(self._keys, place)) | means)
+        return pd.DataFrame(rows)
 
     def _cells(self, runs: pd.DataFrame, beside: pd.DataFrame) -> dict[Place, list[Cell]]:
         """The cells of every place, in the order of the measures."""
-        text = {tuple(row[key] for key in self._keys): row for row in beside.to_dict("records")}
+        printed = {tuple(row[key] for key in self._keys): row for row in beside.to_dict("records")}
         found = {}
         for place, group in grouped(runs, *self._keys).items():
             place = place if len(self._keys) > 1 else (place,)
-            printed = text.get(place, {})
-            references = (printed.get(measure.printed or measure.column) for measure in self.measures)
-            pairs = zip(self.measures, references)
-            found[place] = [m.cell(group, said if isinstance(said, str) else None) for m, said in pairs]
+            said = {name: text for name, text in printed.get(place, {}).items() if isinstance(text, str)}
+            found[place] = [measure.cell(group, said.get(measure.reference)) for measure in self.measures]
         return found
 
     def _columns(self, across: Iterable[Place]) -> Iterator[Column]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import wraps
 from statistics import fmean
 from typing import Any
 
@@ -16,11 +17,26 @@ from ltga.study import Experiment, RunSpec
 from ltga.study.report.names import SWEPT
 from ltga.study.report.runs import Study
 from ltga.study.tuned import TUNED_ROWS, TunedRow, tuned
-from ltga.train.record import Record
+from ltga.train.record import Record, kept_index
 
+RunTable = Callable[[Study, Experiment], pd.DataFrame]
 _CSBM = inspect.signature(csbm).parameters
 
 
+def made_once(make: RunTable) -> RunTable:
+    """The same, but a study keeps the table of every experiment, which nobody may change then."""
+
+    @wraps(make)
+    def kept(study: Study, experiment: Experiment) -> pd.DataFrame:
+        key = make, experiment.name
+        if key not in study.tables:
+            study.tables[key] = make(study, experiment)
+        return study.tables[key]
+
+    return kept
+
+
+@made_once
 def run_table(study: Study, experiment: Experiment) -> pd.DataFrame:
     """A row per run that the experiment wants, in the order of its datasets, then of its methods.
 
@@ -49,7 +65,7 @@ def _varied(spec: RunSpec) -> dict[str, Any]:
 
 def learned_q(record: Record) -> float | None:
     """Mean q over layers and heads (and edges) of the model that was kept; ``None`` for a method without q."""
-    layers = [layer["mean"][record["best_epoch"] - 1] for layer in record["trajectory"]["q"] if layer.get("mean")]
+    layers = (layer.get("mean", []) for layer in kept_index(record))
     means = [fmean(known) for heads in layers if (known := [head for head in heads if head is not None])]
     return fmean(means) if means else None
 
@@ -151,24 +167,20 @@ def synthetic_runs(study: Study, experiment: Experiment) -> pd.DataFrame:
     """The run table by ``degree`` and ``snr`` of the synthetic graph, whatever graph each seed has."""
     runs = run_table(study, experiment)
     knobs = [parse_knobs(base, csbm, text) for base, _, text in runs["dataset"].map(lambda name: name.partition(":"))]
-    for name in ("degree", "snr"):
-        runs[name] = [float(found.get(name, _CSBM[name].default)) for found in knobs]
+    varied = {name: [float(found.get(name, _CSBM[name].default)) for found in knobs] for name in ("degree", "snr")}
     places = runs["method"].map(experiment.methods.index)
-    return runs.assign(place=places).sort_values(["degree", "place"], kind="stable")
+    return runs.assign(**varied, place=places).sort_values(["degree", "place"], kind="stable")
 
 
+@made_once
 def tuned_runs(study: Study, experiment: Experiment) -> pd.DataFrame:
     """The run table with a row more per seed for every tuned row whose candidates the experiment runs.
 
-    ``chosen`` is the method that a tuned row chose on the dataset.
+    ``tuned`` says which rows these are, and ``chosen`` the method that a tuned row chose on the dataset.
     """
-    runs = run_table(study, experiment).assign(chosen=None)
-    return pd.concat([runs, *(_tuned(runs, row) for row in tuned_rows(experiment))], ignore_index=True)
-
-
-def tuned_rows(experiment: Experiment) -> tuple[TunedRow, ...]:
-    """The tuned rows whose candidates the experiment runs."""
-    return tuple(row for row in TUNED_ROWS if set(row.candidates) <= set(experiment.methods))
+    runs = run_table(study, experiment).assign(tuned=False, chosen=None)
+    rows = [row for row in TUNED_ROWS if set(row.candidates) <= set(experiment.methods)]
+    return pd.concat([runs, *(_tuned(runs, row) for row in rows)], ignore_index=True)
 
 
 def _tuned(runs: pd.DataFrame, row: TunedRow) -> pd.DataFrame:
@@ -178,8 +190,10 @@ def _tuned(runs: pd.DataFrame, row: TunedRow) -> pd.DataFrame:
         pick = picks.get(dataset)
         method = row.candidates[0] if pick is None else pick.method
         used = set() if pick is None else {record["id"] for record in pick.records}
-        part = here[here["method"] == method].assign(method=row.name, chosen=None if pick is None else method)
-        parts.append(part.assign(id=part["id"].where(part["id"].isin(used), None)))
+        part = here[here["method"] == method]
+        part = part.assign(method=row.name, tuned=True, chosen=None if pick is None else method)
+        part.loc[~part["id"].isin(used), ["id", "record"]] = None
+        parts.append(part)
     return pd.concat(parts)
 
 

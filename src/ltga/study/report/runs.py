@@ -1,25 +1,26 @@
-"""The finished runs of a study, and the numbers one reads from a record."""
+"""The finished runs of a study, and what analyses of their models found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from ltga.data import CATALOGUE, Dataset, load_dataset
-from ltga.data.obtain import is_here
+import pandas as pd
+
+from ltga.data import Dataset
 from ltga.errors import DataError, InputError, LTGAError, RecordError
-from ltga.study import EXPERIMENTS, Experiment, RunSpec, Store, find_records
+from ltga.study import EXPERIMENTS, Experiment, RunSpec, Store
 from ltga.study.analyses.every_analysis import ANALYSES, Frames, Material
 from ltga.study.analyses.kept_results import Kept, folder_of, result_inside
 from ltga.study.archive import stored_records
-from ltga.study.report.tables import Imports
+from ltga.study.experiment import PAIRED
+from ltga.study.lookup import by_spec, find_among
+from ltga.study.spec import load_if_here
 from ltga.train.fit import load_run
 from ltga.train.record import Record, imported_from
 from ltga.train.storage import read_arrays
-
-PAIRED = "-paired"
 
 
 class Study:
@@ -39,62 +40,46 @@ class Study:
         analyses: str | Path | None = None,
         watch: Callable[[str], None] = lambda _: None,
     ) -> None:
-        place = store.folder if isinstance(store, Store) else Path(store)
-        self._store: Store | None = store if isinstance(store, Store) else None
-        if not place.exists():
+        self._place = store.folder if isinstance(store, Store) else Path(store)
+        if not self._place.exists():
             raise InputError(
-                f"store: there is no {place}; give the folder that `ltga suite run` fills, or what `export` wrote"
+                f"store: there is no {self._place}; give the folder that `ltga suite run` fills, or what `export` wrote"
             )
-        self._place = place
-        self.folder: Path | None = place if place.is_dir() else None
+        folder = Store(self._place) if self._place.is_dir() else None
+        self._store = store if isinstance(store, Store) else folder
+        if analyses is None and self._store is not None:
+            analyses = folder_of(self._place)
+        self._kept = None if analyses is None else Kept(analyses)
         self._root = root
         self._watch = watch
-        if analyses is None and self.folder is not None:
-            analyses = folder_of(self.folder)
-        self._kept = None if analyses is None else Kept(analyses)
         self._runs: dict[str, dict[RunSpec, Record]] = {}
-        self._datasets: dict[str, Dataset | None] = {}
+        self._datasets: dict[str, Dataset] = {}
         self._analyses: dict[tuple[str, str], Frames | None] = {}
         self._reasons: dict[tuple[str, str], str] = {}
+        self.tables: dict[tuple[Callable[..., pd.DataFrame], str], pd.DataFrame] = {}
+        """Run tables made so far; see :func:`ltga.study.report.run_table.made_once`."""
 
     @cached_property
-    def records(self) -> list[Record]:
+    def _records(self) -> Mapping[RunSpec, Sequence[Record]]:
         """All finished runs; those of an archive are marked with its name."""
-        if self.folder is None:
-            return stored_records(self._place)
-        self._store = self._store or Store(self.folder)
-        return list(self._store.records())
+        records = stored_records(self._place) if self._store is None else self._store.records()
+        return by_spec(record for record in records if _tested(record))
 
     @property
     def damaged(self) -> Mapping[str, str]:
         """Files of the store that were left out, by name, and what is wrong with each."""
         return {} if self._store is None else self._store.damaged
 
-    @cached_property
-    def imported(self) -> Mapping[str, str]:
-        """The archive's name by the id of every run that came from one."""
-        return {record["id"]: name for record in self.records if (name := imported_from(record)) is not None}
-
-    def imports(self, experiment: Experiment) -> Imports:
-        """Which of the runs of an experiment, and of the one it is compared with, are imported."""
-        twin = original(experiment)
-        runs = {record["id"] for one in (experiment, twin) if one for record in self.runs(one).values()}
-        return Imports(len(runs), {run: name for run, name in self.imported.items() if run in runs})
-
     def runs(self, experiment: Experiment) -> dict[RunSpec, Record]:
         """The finished runs of an experiment."""
         if experiment.name not in self._runs:
-            self._runs[experiment.name] = find_records(experiment.runs, filter(_tested, self.records))
+            self._runs[experiment.name] = find_among(experiment.runs, self._records)
         return self._runs[experiment.name]
 
-    def dataset(self, record: Record) -> Dataset | None:
-        """The very graph of a run, if it is on this machine."""
-        config = record["config"]["dataset"]
-        name = config["name"]
-        if name not in self._datasets:
-            self._datasets[name] = self._load(name)
-        dataset = self._datasets[name]
-        return dataset if dataset is not None and dataset.fingerprint == config["fingerprint"] else None
+    def archives(self, *experiments: Experiment | None) -> dict[str, str]:
+        """By the id of every run of these experiments the archive it was imported from; empty if it was made here."""
+        records = [record for one in experiments if one is not None for record in self.runs(one).values()]
+        return {record["id"]: imported_from(record) or "" for record in records}
 
     def analysis(self, record: Record, name: str) -> Frames | None:
         """The result of one of the ``ANALYSES``, kept or made now; ``None`` if it cannot be had."""
@@ -112,7 +97,7 @@ class Study:
         config = record["config"]
         self._watch(f"analysing {name}: {config['dataset']['name']}, {config['method']}, seed {config['seed']}")
         material = Material(
-            lambda: load_run(self._path(record)), lambda: self._needed(record), lambda: read_arrays(self._path(record))
+            lambda: load_run(self._path(record)), lambda: self._dataset(record), lambda: read_arrays(self._path(record))
         )
         try:
             frames = ANALYSES[name].compute(material)
@@ -126,24 +111,19 @@ class Study:
         return frames
 
     def _path(self, record: Record) -> Path:
-        if self.folder is None:
+        if self._store is None:
             raise InputError("store: an archive has neither arrays nor models")
-        return self.folder / f"{record['id']}.json"
+        return self._place / f"{record['id']}.json"
 
-    def _needed(self, record: Record) -> Dataset:
-        dataset = self.dataset(record)
-        if dataset is None:
-            raise DataError(f"{record['config']['dataset']['name']}: this graph is not on this machine")
-        return dataset
-
-    def _load(self, name: str) -> Dataset | None:
-        facts = CATALOGUE.get(name.partition(":")[0])
-        if facts is not None and not is_here(facts, self._root):
-            return None
-        try:
-            return load_dataset(name, self._root)
-        except DataError:
-            return None
+    def _dataset(self, record: Record) -> Dataset:
+        """The very graph of a run, if it is on this machine."""
+        config = record["config"]["dataset"]
+        name = config["name"]
+        if name not in self._datasets:
+            self._datasets[name] = load_if_here(name, self._root)
+        if self._datasets[name].fingerprint != config["fingerprint"]:
+            raise DataError(f"{name}: this graph is not on this machine")
+        return self._datasets[name]
 
 
 def _tested(record: Record) -> bool:
@@ -161,8 +141,3 @@ def original(experiment: Experiment) -> Experiment | None:
     """For a twin under paired initialisation the same experiment under the paper's, which then is the reference."""
     paired = experiment.name.endswith(PAIRED)
     return EXPERIMENTS.get(experiment.name.removesuffix(PAIRED)) if paired else None
-
-
-def reference_of(experiment: Experiment) -> str:
-    """What stands beside the numbers of an experiment."""
-    return "paper" if original(experiment) is None else "paper's init"

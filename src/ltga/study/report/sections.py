@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ltga.study import Experiment
-from ltga.study.report import edge_pivots, pivots, significance
+from ltga.study.experiment import PAIRED
+from ltga.study.report import pivots, significance
 from ltga.study.report.accuracy import accuracy_table, headline_table
 from ltga.study.report.analysis_table import lacking
 from ltga.study.report.figures import (
@@ -20,8 +21,8 @@ from ltga.study.report.figures import (
     trajectories,
 )
 from ltga.study.report.figures.style import Drawing, style
-from ltga.study.report.runs import PAIRED, Study
-from ltga.study.report.tables import NONE_IMPORTED, Imports, Table
+from ltga.study.report.runs import Study, original
+from ltga.study.report.tables import Table, imports, imports_among
 
 MakeTable = Callable[[Study, Experiment], Table]
 MakeFigures = Callable[[Study, Experiment], list[Drawing]]
@@ -43,7 +44,7 @@ class Section:
     Attributes:
         done: how many of its runs are finished.
         remarks: what cannot be shown, and why.
-        imported: which of its runs came from an archive.
+        imported: which of its runs, and of those it is compared with, came from an archive, in a sentence.
     """
 
     experiment: Experiment
@@ -51,7 +52,7 @@ class Section:
     drawings: tuple[Drawing, ...]
     done: int
     remarks: tuple[str, ...]
-    imported: Imports = NONE_IMPORTED
+    imported: str = ""
 
     @property
     def wanted(self) -> int:
@@ -61,7 +62,7 @@ class Section:
 _SWEEP = Parts([pivots.SWEEP])
 _ACCURACY = Parts([accuracy_table])
 _PRUNING = Parts(
-    [edge_pivots.COUNTERFACTUALS, edge_pivots.PRUNED_EDGES, edge_pivots.PLANTED_EDGES],
+    [pivots.COUNTERFACTUALS, pivots.PRUNED_EDGES, pivots.PLANTED_EDGES],
     pruning_bars.draw_pruning,
     "pruning",
 )
@@ -85,7 +86,7 @@ PARTS: Mapping[str, Parts] = {
     "q-trajectories": Parts(figures=trajectories.draw_trajectories),
     "gradient": Parts(figures=trajectories.draw_gradients),
     "pruning": _PRUNING,
-    "gate": Parts([edge_pivots.GATE, edge_pivots.COVARIATES], gate_panels.draw_gate, "gate"),
+    "gate": Parts([pivots.GATE, pivots.COVARIATES], gate_panels.draw_gate, "gate"),
     "edge-q": Parts(figures=gate_panels.draw_edge_q, analysis="edge-q"),
     "attention-concentration": Parts([pivots.CONCENTRATION], lorenz_curves.draw_lorenz, "concentration"),
     "calibration": Parts([pivots.calibration_table], reliability_diagrams.draw_calibration, "calibration"),
@@ -106,18 +107,18 @@ def make_section(study: Study, experiment: Experiment) -> Section:
     """The tables and figures of an experiment, from the runs there are."""
     done = len(study.runs(experiment))
     parts = PARTS.get(experiment.name) or PARTS.get(experiment.name.removesuffix(PAIRED)) or _ACCURACY
-    imports = study.imports(experiment)
-    tables = tuple(_with_imports(make(study, experiment), imports) for make in parts.tables)
+    imported = imports_among(study.archives(experiment, original(experiment)))
+    tables = [make(study, experiment) for make in parts.tables]
+    # Of its own runs, or of the experiment's where the cells of a table do not name them.
+    tables = [
+        replace(table, imported=imports(table.cells) if any(cell.runs for cell in table.cells) else imported)
+        for table in tables
+    ]
     with style():
-        drawings = tuple(parts.figures(study, experiment)) if parts.figures else ()
+        drawings = parts.figures(study, experiment) if parts.figures else []
     remarks = [said] if parts.analysis and (said := lacking(study, experiment, parts.analysis)) else []
     if not done:
         remarks.append("None of its runs is in the store.")
     elif parts.figures and not drawings and not remarks:
         remarks.append("Its figure is not drawn: runs, arrays or the graph it needs are not all here.")
-    return Section(experiment, tables, drawings, done, tuple(remarks), imports)
-
-
-def _with_imports(table: Table, imports: Imports) -> Table:
-    """The table with what is imported of its runs; of the experiment's where its cells do not name them."""
-    return replace(table, imported=imports.among(table.runs) if table.runs else imports)
+    return Section(experiment, tuple(tables), tuple(drawings), done, tuple(remarks), imported)

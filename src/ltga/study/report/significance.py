@@ -10,26 +10,21 @@ from typing import Any
 import pandas as pd
 
 from ltga.study import EXPERIMENTS, Experiment, stats
+from ltga.study.experiment import PAIRED
 from ltga.study.paper import PRINTED_MEANS
 from ltga.study.paper.printed import FRIEDMAN_CHI2, FRIEDMAN_P, PAIRWISE, SEEDS
 from ltga.study.report.accuracy import accuracies_behind, printed_ranks
 from ltga.study.report.names import label
 from ltga.study.report.pivot import DATASET, METHOD
-from ltga.study.report.render import signed
-from ltga.study.report.run_table import (
-    complete_datasets,
-    finished,
-    mean_accuracies,
-    run_table,
-    tuned_rows,
-    tuned_runs,
-)  # fmt: skip
-from ltga.study.report.runs import PAIRED, Study
-from ltga.study.report.tables import Behind, Cell, Column, Table, number_cell, text_cell, with_reference
+from ltga.study.report.run_table import complete_datasets, finished, grouped, mean_accuracies, run_table, tuned_runs
+from ltga.study.report.runs import Study
+from ltga.study.report.tables import Cell, Column, Table, signed
 from ltga.study.spec import STAND_INS
 from ltga.study.stats import PRIMARY
 
 ALPHA = 0.05
+Test = Mapping[Any, Any]
+"""A row of what :func:`_compared` gives."""
 FIRST = "ltga-edge"  # what the paper compares with the others
 _PAIR = (DATASET.head, Column("comparison", numeric=False))
 _TESTED = (
@@ -37,9 +32,6 @@ _TESTED = (
     Column("wins/losses/ties", numeric=False), Column("test", numeric=False), Column("p"), Column("p (Holm)"),
     Column("p (splits overlap)"), Column("P(better)"), Column("remarks", numeric=False),
 )  # fmt: skip
-
-
-_P = [column.label for column in _TESTED[2:]].index("p")
 _TERMS = (
     "Paired t or, where Shapiro-Wilk rejects normality, Wilcoxon; Holm over the whole family, whether run or not. "
     "Splits overlap: the t-test corrected for random splits that share nodes (Nadeau and Bengio), where seeds have "
@@ -50,22 +42,18 @@ _TERMS = (
 
 def primary_table(study: Study, experiment: Experiment) -> Table:
     """The declared family, under paired initialisation and under the paper's."""
-    inits = {"paired": EXPERIMENTS.get(experiment.name + PAIRED), "paper": experiment}
-    compared: dict[str, tuple[pd.DataFrame, pd.DataFrame]] = {}
-    warnings = []
-    for init, source in inits.items():
+    frames, warnings = [], []
+    for init, source in {"paired": EXPERIMENTS.get(experiment.name + PAIRED), "paper": experiment}.items():
         runs = None if source is None else _within(finished(run_table(study, source)), PRIMARY)
         if runs is None or runs.empty:
             warnings.append(f"no run under {init} initialisation yet")
         else:
-            compared[init] = stats.compare(stats.scores_from_records(runs["record"], init=init), PRIMARY, ALPHA), runs
-    rows = []
-    for dataset, method in PRIMARY:
-        for init, (frame, runs) in compared.items():
-            found = frame[(frame["dataset"] == dataset) & (frame["method"] == method)].iloc[0]
-            cells = _tested(found, _both(runs, dataset, (method, PRIMARY.control)))
-            rows.append((*_pair_cells(dataset, method, PRIMARY.control), text_cell(init), *cells))
-    warnings += _warn({init: frame for init, (frame, _) in compared.items()})
+            frames.append(_compared(runs, PRIMARY, init))
+    rows: list[tuple[Cell, ...]] = []
+    if frames:
+        tests = pd.concat(frames).sort_index(kind="stable")  # both initialisations of a comparison together
+        rows = [(*_pair(test), Cell(test["init"]), *_tested(test)) for test in tests.to_dict("records")]
+        warnings += _warnings(pd.concat(frames))
     note = (
         f"The family declared in `ltga.study.stats.PRIMARY`: {len(PRIMARY)} comparisons under paired initialisation; "
         f"beside them the same under the paper's. Test accuracy, paired seeds. {_TERMS}"
@@ -78,14 +66,35 @@ def _within(runs: pd.DataFrame, family: stats.Family) -> pd.DataFrame:
     return runs[runs["method"].isin((*family.methods, family.control)) & runs["dataset"].isin(family.datasets)]
 
 
-def _pair_cells(dataset: str, first: str, second: str) -> tuple[Cell, Cell]:
-    return DATASET.cell(dataset), text_cell(f"{label(first)} – {label(second)}")
+def _compared(runs: pd.DataFrame, family: stats.Family, init: str = "paper", flip: bool = False) -> pd.DataFrame:
+    """What :func:`ltga.study.stats.compare` says, with the runs behind each comparison; ``flip``: control first."""
+    frame = stats.compare(stats.scores_from_records(runs["record"], init=init), family, ALPHA)
+    frame = _the_other_way_round(frame) if flip else frame
+    compared = zip(frame["dataset"], frame["method"], frame["control"])
+    pairs = [accuracies_behind(runs, (method, control), [dataset]) for dataset, method, control in compared]
+    return frame.assign(init=init, runs=pd.Series(pairs, dtype=object))
 
 
-def _warn(frames: Mapping[str, pd.DataFrame]) -> list[str]:
+def _the_other_way_round(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same comparisons with the control first, so that positive means that it is better."""
+    pairs = (
+        ("method", "control"), ("wins", "losses"), ("low", "high"), ("probability_low", "probability_high")
+    )  # fmt: skip
+    frame = frame.rename(columns={old: new for a, b in pairs for old, new in ((a, b), (b, a))})
+    for name in ("improvement", "low", "high", "cohens_d"):
+        frame[name] = -frame[name]
+    for name in ("probability", "probability_low", "probability_high"):
+        frame[name] = 1 - frame[name]
+    return frame
+
+
+def _pair(test: Test) -> tuple[Cell, Cell]:
+    return DATASET.cell(test["dataset"]), Cell(f"{label(test['method'])} – {label(test['control'])}")
+
+
+def _warnings(frame: pd.DataFrame) -> list[str]:
     said = []
-    for init, frame in frames.items():
-        run = frame[frame["n"] > 0]
+    for init, run in grouped(frame[frame["n"] > 0], "init").items():
         unreachable = run[~run["reachable"] & (run["ties"] < run["n"])]
         if len(unreachable):
             said.append(
@@ -101,40 +110,32 @@ def _warn(frames: Mapping[str, pd.DataFrame]) -> list[str]:
     return said
 
 
-def _tested(
-    row: pd.Series[Any], pairs: Sequence[Behind], flip: bool = False, delta: str | None = None, p: str | None = None
-) -> list[Cell]:
-    """The cells of one row of :func:`ltga.study.stats.compare`; ``flip`` swaps the two methods.
-
-    ``delta`` and ``p`` are what the paper prints.
-    """
-    sign = -1 if flip else 1
+def _tested(test: Test, delta: str | None = None, p: str | None = None) -> list[Cell]:
+    """The cells of one comparison; ``delta`` and ``p`` are what the paper prints."""
     delta = None if delta is None else delta.replace("-", "−")
-    if not row["n"]:
-        empty = [Cell() for _ in _TESTED[2:]]
-        empty[_P] = Cell(reference=p)
-        return [number_cell("0", 0), Cell(wanted=1, reference=delta), *empty[:-1], text_cell(row["note"])]
-    low, high = sorted((100 * sign * row["low"], 100 * sign * row["high"]))
-    change, d = 100 * sign * row["improvement"], sign * row["cohens_d"]
-    wins, losses = (row["losses"], row["wins"]) if flip else (row["wins"], row["losses"])
-    chance = [row["probability"], row["probability_low"], row["probability_high"]]
-    if flip:
-        chance = [1 - chance[0], 1 - chance[2], 1 - chance[1]]
-    interval = "" if math.isnan(low) else f"{signed(low)} to {signed(high)}"
-    star = "significant" if row["significant"] else ""
-    change_cell = Cell(signed(change), change, tuple(pairs), best=bool(row["significant"]))
+    if not test["n"]:
+        known = {
+            "seeds": Cell("0", 0),
+            "Δ (points)": Cell(wanted=1, reference=delta),
+            "p": Cell(reference=p),
+            "remarks": Cell(test["note"]),
+        }
+        return [known.get(column.label, Cell()) for column in _TESTED]
+    low, high, change = (100 * test[name] for name in ("low", "high", "improvement"))
+    chance = [float(test[name]) for name in ("probability", "probability_low", "probability_high")]
+    star = "significant" if test["significant"] else ""
     return [
-        number_cell(str(row["n"]), row["n"]),
-        with_reference(change_cell, delta),
-        text_cell(interval),
-        _number(d, 2),
-        text_cell(f"{wins}/{losses}/{row['ties']}"),
-        text_cell(row["test"]),
-        with_reference(_number(row["p"], 3), p),
-        _number(row["p_holm"], 3),
-        _number(row["p_resampled"], 3),
-        number_cell("{:.2f} ({:.2f} to {:.2f})".format(*chance), float(chance[0])),
-        text_cell("; ".join(filter(None, (star, row["note"])))),
+        Cell(str(test["n"]), test["n"]),
+        Cell(signed(change), change, test["runs"], reference=delta, best=bool(test["significant"])),
+        Cell("" if math.isnan(low) else f"{signed(low)} to {signed(high)}"),
+        _number(test["cohens_d"], 2),
+        Cell(f"{test['wins']}/{test['losses']}/{test['ties']}"),
+        Cell(test["test"]),
+        replace(_number(test["p"], 3), reference=p),
+        _number(test["p_holm"], 3),
+        _number(test["p_resampled"], 3),
+        Cell(_interval(chance), chance[0]),
+        Cell("; ".join(filter(None, (star, test["note"])))),
     ]
 
 
@@ -143,12 +144,11 @@ def _number(value: float, digits: int) -> Cell:
         return Cell("–")
     smallest = 10.0**-digits
     text = f"< {smallest:g}" if 0 < value < smallest else f"{value:.{digits}f}".replace("-", "−")
-    return number_cell(text, float(value))
+    return Cell(text, float(value))
 
 
-def _both(runs: pd.DataFrame, dataset: str, methods: Sequence[str]) -> list[Behind]:
-    """Both sides of a comparison, accuracies in percent."""
-    return [run for method in methods for run in accuracies_behind(runs, method, [dataset])]
+def _interval(chance: Sequence[float]) -> str:
+    return "{:.2f} ({:.2f} to {:.2f})".format(*chance)
 
 
 def seeds_table(study: Study, experiment: Experiment) -> Table:
@@ -163,26 +163,24 @@ def seeds_table(study: Study, experiment: Experiment) -> Table:
     table = Table(experiment.name, experiment.title, (*_PAIR, *_TESTED), (), note, ("no run yet",))
     if runs.empty:
         return table
-    frame = stats.compare(stats.scores_from_records(runs["record"]), family, ALPHA)
+    frame = _compared(runs, family, flip=True)
     printed = {
         (row.dataset, other): (delta, p.rstrip("*"))
         for row in SEEDS
         for other, delta, p in (("gat", row.gat, row.gat_p), ("gatv2", row.gatv2, row.gatv2_p))
     }
     rows = []
-    for dataset, other in family:
-        found = frame[(frame["dataset"] == dataset) & (frame["method"] == other)].iloc[0]
-        delta, p = printed.get((dataset, other), (None, None))
-        cells = _tested(found, _both(runs, dataset, (FIRST, other)), flip=True, delta=delta, p=p)
-        rows.append((*_pair_cells(dataset, FIRST, other), *cells))
-    return replace(table, rows=tuple(rows), warnings=tuple(_warn({"paper": frame})))
+    for test in frame.to_dict("records"):
+        said = printed.get((test["dataset"], test["control"]), (None, None))
+        rows.append((*_pair(test), *_tested(test, *said)))
+    return replace(table, rows=tuple(rows), warnings=tuple(_warnings(frame)))
 
 
 def datasets_table(study: Study, experiment: Experiment) -> Table:
     """LTGA-Edge against every other method, a dataset as one observation, stand-ins left out."""
-    runs = finished(tuned_runs(study, experiment))
-    methods = (*experiment.methods, *(row.name for row in tuned_rows(experiment)))
-    others = [method for method in methods if method != FIRST and not method.endswith("-oracle")]
+    everything = tuned_runs(study, experiment)
+    runs = finished(everything)
+    others = [name for name in everything["method"].unique() if name != FIRST and not name.endswith("-oracle")]
     where = {other: complete_datasets(runs, (FIRST, other), without=STAND_INS) for other in others}
     tests = {}
     for other, datasets in where.items():
@@ -192,7 +190,7 @@ def datasets_table(study: Study, experiment: Experiment) -> Table:
     smallest = stats.smallest_possible_holm([test.smallest_p for test in tests.values()])
     rows = []
     for (other, test), p_holm, least in zip(tests.items(), adjusted, smallest, strict=True):
-        remark = text_cell(_remark(test, least, len(others)))
+        remark = Cell(_remark(test, least, len(others)))
         rows.append((*_over_datasets(runs, other, where[other], test, p_holm), remark))
     columns = (
         Column("LTGA-Edge against", numeric=False), Column("datasets"), Column("Δ (points)"),
@@ -212,17 +210,18 @@ def _over_datasets(
     runs: pd.DataFrame, other: str, datasets: Sequence[str], test: stats.PairedTest, p_holm: float
 ) -> list[Cell]:
     """The cells of one test over datasets."""
-    printed = _printed_comparison(other, datasets)
-    both = tuple(run for method in (FIRST, other) for run in accuracies_behind(runs, method, datasets))
-    change = Cell(signed(test.mean_difference), test.mean_difference, both) if test.n else Cell(wanted=1)
+    printed, change = _printed_comparison(other, datasets), Cell(wanted=1)
+    if test.n:
+        both = accuracies_behind(runs, (FIRST, other), datasets)
+        change = Cell(signed(test.mean_difference), test.mean_difference, both)
     return [
-        text_cell(label(other)),
-        number_cell(str(test.n), test.n, note=", ".join(datasets)),
-        with_reference(change, printed.get("difference")),
-        with_reference(text_cell(str(test.counts) if test.n else ""), printed.get("counts")),
-        with_reference(_number(test.cohens_d, 2), printed.get("d")),
-        text_cell(test.test if test.n else ""),
-        with_reference(_number(test.p, 3), printed.get("p")),
+        Cell(label(other)),
+        Cell(str(test.n), test.n, note=", ".join(datasets)),
+        replace(change, reference=printed.get("difference")),
+        Cell(str(test.counts) if test.n else "", reference=printed.get("counts")),
+        replace(_number(test.cohens_d, 2), reference=printed.get("d")),
+        Cell(test.test if test.n else ""),
+        replace(_number(test.p, 3), reference=printed.get("p")),
         _number(p_holm, 3),
         _chance(runs, (FIRST, other), datasets),
     ]
@@ -237,8 +236,8 @@ def _chance(runs: pd.DataFrame, methods: tuple[str, str], datasets: Sequence[str
     pairs = [(by_seed[name, methods[0]], by_seed[name, methods[1]]) for name in datasets]
     chance = stats.mean_probability_of_improvement(pairs)
     if math.isnan(chance.low):  # a dataset with a single seed
-        return number_cell(f"{chance.estimate:.2f}", chance.estimate)
-    return number_cell("{:.2f} ({:.2f} to {:.2f})".format(*chance), chance.estimate)
+        return Cell(f"{chance.estimate:.2f}", chance.estimate)
+    return Cell(_interval(chance), chance.estimate)
 
 
 def _remark(test: stats.PairedTest, least: float, family: int) -> str:
@@ -274,8 +273,8 @@ def ranks_table(study: Study, experiment: Experiment) -> Table:
     test, printed = stats.friedman(means), printed_ranks(methods, datasets)
     rows = []
     for name, rank in stats.average_ranks(means).sort_values().items():
-        cell = number_cell(f"{rank:.2f}", float(rank), reference=printed.get(str(name)))
-        rows.append((METHOD.cell(name), replace(cell, runs=accuracies_behind(runs, str(name), datasets))))
+        own = accuracies_behind(runs, [str(name)], datasets)
+        rows.append((METHOD.cell(name), Cell(f"{rank:.2f}", float(rank), own, reference=printed.get(str(name)))))
     note = (
         f"Over {len(datasets)} datasets: {', '.join(datasets)}. Friedman χ² = {test.chi2:.2f}, p = {test.p:.3f} (the "
         f"paper, over its eight: {FRIEDMAN_CHI2}, {FRIEDMAN_P}); critical difference "

@@ -15,6 +15,7 @@ from ltga.study.report.figures.panels import (
     entry,
     legend_below,
     method_entries,
+    panel_each,
     panels,
     room,
     shannon_line,
@@ -60,8 +61,8 @@ def draw_frozen(study: Study, experiment: Experiment) -> list[Drawing]:
 
 def _frozen(found: Mapping[str, pd.DataFrame]) -> Figure:
     """A panel per dataset: test solid, validation dashed, learned q dotted."""
-    figure, axes = panels(len(found))
-    for axis, (title, runs) in zip(axes, found.items()):
+    figure, drawn = panel_each(found, "frozen q", ACCURACY)
+    for axis, runs in drawn:
         held = runs[runs["method"].isin(FROZEN_Q)]
         held = held.assign(held_q=held["method"].str.removeprefix("frozen-q").astype(float))
         shannon_line(axis, vertical=True)
@@ -71,9 +72,7 @@ def _frozen(found: Mapping[str, pd.DataFrame]) -> Figure:
         learned = runs.loc[runs["method"] == "ltga-head", "accuracy"]
         if len(learned):
             axis.axhline(fmean(learned), color="black", linestyle=":", linewidth=1.2)
-        axis.set(title=title, xlabel="frozen q")
         room(axis)
-    axes[0].set_ylabel(ACCURACY)
     entries = [
         entry("test (mean, standard error)", color=BLUE, marker="o"),
         entry("validation", **_OTHER),
@@ -189,8 +188,8 @@ def _by_method(
     ``gains``: the values are differences, so that zero is drawn; the axis is then logarithmic and the methods' points
     stand side by side.
     """
-    figure, axes = panels(len(found), width=3.2, height=2.6)
-    for axis, (title, runs) in zip(axes, found.items()):
+    figure, drawn = panel_each(found, xlabel, ylabel, width=3.2, height=2.6)
+    for axis, runs in drawn:
         lines = grouped(runs, "method")
         for place, (method, here) in enumerate(lines.items()):
             aside = place - (len(lines) - 1) / 2 if gains else 0.0
@@ -198,14 +197,12 @@ def _by_method(
         if gains:
             axis.set_xscale("log")
         _ticks(axis, sorted(runs[x].unique()))
-        axis.set(title=title, xlabel=xlabel)
         if gains:
             axis.axhline(0.0, color=GREY, linestyle="--", linewidth=0.9, zorder=0)
         elif ylabel == ACCURACY:
             room(axis)
         else:
             axis.set_ylim(bottom=0)
-    axes[0].set_ylabel(ylabel)
     methods = list(dict.fromkeys(method for runs in found.values() for method in runs["method"]))
     legend_below(figure, method_entries(methods), min(len(methods), 2 * len(found), 4))
     return figure

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ltga.study import Experiment
 from ltga.study.report.analysis_table import analysed_runs, covariate_runs, gate_runs
-from ltga.study.report.figures.panels import entry, legend_below, panels, shannon_line, softmax_entry
+from ltga.study.report.figures.panels import entry, legend_below, panel_each, shannon_line, softmax_entry
 from ltga.study.report.figures.style import GREY, PALETTE, Drawing, drawing_name, look
 from ltga.study.report.names import COVARIATES, dataset_title, with_seeds
 from ltga.study.report.run_table import grouped
@@ -41,8 +41,8 @@ def edge_distribution(q: Mapping[str, tuple[pd.DataFrame, float]]) -> Figure:
     Args:
         q: title of the panel -> bins of the last layer (``low``, ``high``, ``count``), and the mean q of the first.
     """
-    figure, axes = panels(len(q), width=3.4, height=2.5)
-    for axis, (title, (bins, first)) in zip(axes, q.items()):
+    figure, drawn = panel_each(q, "q of an edge and head", "share (%)", width=3.4, height=2.5)
+    for axis, (bins, first) in drawn:
         low, high = float(bins["low"].min()), float(bins["high"].max())
         axis.axvspan(2.0, max(high, 2.0) + 0.1, color=GREY, alpha=0.15, linewidth=0)
         share = 100 * bins["count"] / bins["count"].sum()
@@ -50,8 +50,6 @@ def edge_distribution(q: Mapping[str, tuple[pd.DataFrame, float]]) -> Figure:
         shannon_line(axis, vertical=True)
         axis.axvline(first, color="black", linestyle=":", linewidth=1.2)
         axis.set_xlim(low - 0.05, max(high, 2.0) + 0.1)
-        axis.set(title=title, xlabel="q of an edge and head")
-    axes[0].set_ylabel("share (%)")
     entries = [
         entry("last layer", color=look("ltga-edge").colour, linewidth=5),
         entry("mean of the first layer", color="black", linestyle=":"),
@@ -96,11 +94,10 @@ def _gate(covariates: pd.DataFrame, probes: pd.DataFrame) -> Figure:
         axis.set_ylabel("mean q of an edge")
     for axis in grid[:, 1:3].ravel():
         axis.tick_params(labelleft=False)
-    importances = covariates.groupby(["layer", "covariate"])["importance"]
-    _bars(grid[0, 3], {n: {COVARIATES[c]: _values(importances.get_group((n, c))) for c in COVARIATES} for n in layers})
+    _bars(grid[0, 3], covariates.assign(place=covariates["covariate"].map(COVARIATES), value=covariates["importance"]))
     grid[0, 3].set_title("permutation importance", pad=17)
-    by_layer = {layer: probes[probes["layer"] == layer] for layer in layers}
-    _bars(grid[1, 3], {n: {name: _values(runs[r2]) for r2, name in PROBES.items()} for n, runs in by_layer.items()})
+    explained = probes.melt(["layer"], list(PROBES), "probe")
+    _bars(grid[1, 3], explained.assign(place=explained["probe"].map(PROBES)))
     grid[1, 3].set_title("R² of the probe", pad=17)
     entries = [*(entry(f"layer {n}", color=_colour(n), marker=_marker(n)) for n in layers), softmax_entry()]
     legend_below(figure, entries, len(entries))
@@ -109,10 +106,6 @@ def _gate(covariates: pd.DataFrame, probes: pd.DataFrame) -> Figure:
 
 def _bins(bins: pd.DataFrame, layer: object, covariate: str) -> pd.DataFrame:
     return bins[(bins["layer"] == layer) & (bins["covariate"] == covariate)]
-
-
-def _values(column: pd.Series[float]) -> list[float]:
-    return column.dropna().tolist()
 
 
 def _colour(layer: int) -> str:
@@ -134,25 +127,22 @@ def _binned(axis: Axes, seeds: Sequence[pd.DataFrame], layer: int) -> None:
 
 def _correlations(axis: Axes, runs: pd.DataFrame) -> None:
     """Above the panel, where no curve can be, the mean correlation of each layer."""
-    by_layer = {layer: _values(here["spearman"]) for layer, here in grouped(runs, "layer").items()}
-    for place, (layer, values) in enumerate(by_layer.items()):
-        text = f"ρ = {round(float(np.mean(values)), 2) + 0.0:+.2f}".replace("-", "−") if values else "ρ n/a"
-        x, colour = (place + 0.5) / len(by_layer), _colour(layer)
+    means = {layer: here["spearman"].mean() for layer, here in grouped(runs, "layer").items()}
+    for place, (layer, mean) in enumerate(means.items()):
+        text = "ρ n/a" if np.isnan(mean) else f"ρ = {round(mean, 2) + 0.0:+.2f}".replace("-", "−")
+        x, colour = (place + 0.5) / len(means), _colour(layer)
         axis.text(x, 1.02, text, transform=axis.transAxes, ha="center", va="bottom", fontsize=8, color=colour)
 
 
-def _bars(axis: Axes, found: Mapping[int, Mapping[str, Sequence[float]]]) -> None:
-    """Horizontal bars, mean and s.d., a bar per layer in each place."""
-    height = 0.8 / max(len(found), 1)
-    places: list[str] = []
-    for k, (number, groups) in enumerate(found.items()):
-        places = list(groups)
-        for place, values in enumerate(groups.values()):
-            if values:
-                spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-                error = {"elinewidth": 0.8, "capsize": 2, "ecolor": "black"}
-                at = place + height * (k - (len(found) - 1) / 2)
-                axis.barh(at, np.mean(values), height * 0.9, xerr=spread, color=_colour(number), error_kw=error)
+def _bars(axis: Axes, found: pd.DataFrame) -> None:
+    """Horizontal bars, mean and s.d. of ``value``, a bar per layer in each ``place``."""
+    places, layers = found["place"].unique().tolist(), found["layer"].unique().tolist()
+    height = 0.8 / max(len(layers), 1)
+    means = found.dropna(subset="value").groupby(["layer", "place"], sort=False)["value"].agg(["mean", "std"]).fillna(0)
+    for (layer, place), mean, spread in means.itertuples():
+        error = {"elinewidth": 0.8, "capsize": 2, "ecolor": "black"}
+        at = places.index(place) + height * (layers.index(layer) - (len(layers) - 1) / 2)
+        axis.barh(at, mean, height * 0.9, xerr=spread, color=_colour(layer), error_kw=error)
     axis.set_yticks(range(len(places)), places)
     axis.set_ylim(len(places) - 0.4, -0.6)
     axis.axvline(0.0, color="black", linewidth=0.8)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from ltga.study import Experiment
 from ltga.study.report.analysis_table import concentration_runs
-from ltga.study.report.figures.panels import panels
+from ltga.study.report.figures.panels import panel_each
 from ltga.study.report.figures.style import GREY, Drawing, look
 from ltga.study.report.names import dataset_title, label
 from ltga.study.report.run_table import grouped
@@ -23,19 +23,17 @@ def draw_lorenz(study: Study, experiment: Experiment) -> list[Drawing]:
     runs = runs[runs["analysed"]]
     if runs.empty:
         return []
-    found = grouped(runs, "dataset")
-    figure, axes = panels(len(found), width=3.3, height=3.3)
-    for axis, (dataset, here) in zip(axes, found.items()):
+    found = {dataset_title(dataset): here for dataset, here in grouped(runs, "dataset").items()}
+    figure, drawn = panel_each(found, "share of edges, lightest first", "share of attention", width=3.3, height=3.3)
+    for axis, here in drawn:
         axis.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=0.9, label="equal weights")
         for number, (method, group) in enumerate(grouped(here, "method").items()):
             # Curves often lie on one another: markers start at different places.
             shape = look(method).line(linewidth=1.2, markersize=4, markevery=(4 + 3 * number, 6 * 3))
             _curve(axis, group, "attention", "gini", label(method), **shape)
         _curve(axis, group, "even", "gini_even", "even", color="black", linestyle=":")  # every method has the same
-        axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title=dataset_title(dataset))
-        axis.set_xlabel("share of edges, lightest first")
+        axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axis.legend(loc="upper left", fontsize=7.5, borderpad=0.2, labelspacing=0.3)
-    axes[0].set_ylabel("share of attention")
     caption = (
         "Lorenz curves of the first layer's attention weights, mean over seeds, with the mean Gini coefficient G; "
         "dotted: what the same graph gives if every node spreads its attention evenly."

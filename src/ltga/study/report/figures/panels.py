@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -13,6 +13,8 @@ from matplotlib.ticker import LogFormatter
 
 from ltga.study.report.figures.style import GREY, look
 from ltga.study.report.names import label
+
+T = TypeVar("T")
 
 
 def panels(
@@ -26,6 +28,17 @@ def panels(
     for axes in grid[count:]:
         axes.set_visible(False)
     return figure, list(grid[:count])
+
+
+def panel_each(
+    found: Mapping[str, T], xlabel: str, ylabel: str, **settings: Any
+) -> tuple[Figure, list[tuple[Axes, T]]]:
+    """A figure with a panel for everything that was found, under its title; the first one names the vertical axis."""
+    figure, axes = panels(len(found), **settings)
+    for axis, title in zip(axes, found):
+        axis.set(title=title, xlabel=xlabel)
+    axes[0].set_ylabel(ylabel)
+    return figure, list(zip(axes, found.values()))
 
 
 def room(axis: Axes, least: float = 2.0, across: bool = False) -> None:

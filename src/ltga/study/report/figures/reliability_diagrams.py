@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ltga.explanation.reliability import pool_reliability
 from ltga.study import Experiment
 from ltga.study.report.analysis_table import analysed_runs
-from ltga.study.report.figures.panels import entry, legend_below, method_entries, panels
+from ltga.study.report.figures.panels import entry, legend_below, method_entries, panel_each, panels
 from ltga.study.report.figures.style import GREY, Drawing, look
 from ltga.study.report.names import dataset_title, label, with_seeds
 from ltga.study.report.run_table import finished, grouped, on_common_seeds
@@ -51,8 +51,8 @@ def draw_calibration(study: Study, experiment: Experiment) -> list[Drawing]:
 
 def _reliability(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
     """A panel per dataset, the bins of a method as a line; a point's area grows with its share of predictions."""
-    figure, axes = panels(len(found), width=2.6, height=2.5)
-    for axis, (title, group) in zip(axes, found.items()):
+    figure, drawn = panel_each(found, "confidence", "accuracy", height=2.5)
+    for axis, group in drawn:
         axis.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=0.9)
         for method, bins in group.items():
             x, y, count = (bins.dropna()[name].to_numpy() for name in ("confidence", "accuracy", "count"))
@@ -60,8 +60,7 @@ def _reliability(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
             axis.plot(x, y, color=colour, linewidth=1.2)
             points = partial(axis.scatter, color=colour, marker=marker, edgecolor="white", linewidth=0.5)
             points(x, y, s=8 + 90 * count / count.sum(), zorder=3, clip_on=False)
-        axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title=title, xlabel="confidence")
-    axes[0].set_ylabel("accuracy")
+        axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     methods = dict.fromkeys(method for group in found.values() for method in group)
     entries = [*method_entries(methods), entry("perfect", color=GREY, linestyle="--")]
     legend_below(figure, entries, len(entries))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from ltga.data.atomic import write_atomic
 from ltga.study import Experiment
-from ltga.train.storage import write_atomic
 
 # Okabe and Ito's palette without its yellow, which white paper swallows.
 BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE = (
@@ -22,26 +21,6 @@ BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE = (
 )  # fmt: skip
 GREY = "#7F7F7F"
 PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK)
-
-RC: dict[str, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5,
-    "figure.facecolor": "white",
-    "svg.fonttype": "path",  # the same letters, and so the same room for them, everywhere
-    "svg.hashsalt": "ltga",
-    "text.parse_math": False,  # names come from data: a dollar sign is a dollar sign
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +85,9 @@ def look(method: str) -> Look:
     return LOOKS.get(method, Look(GREY, "."))
 
 
-@contextmanager
-def style() -> Iterator[None]:
+def style() -> AbstractContextManager[None]:
     """Inside, figures are drawn in our style, whatever the user's matplotlib settings."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(RC)  # type: ignore[arg-type]
-        yield
+    return mpl.rc_context(fname=Path(__file__).with_name("ltga.mplstyle"))
 
 
 def svg_text(figure: Figure, name: str) -> str:

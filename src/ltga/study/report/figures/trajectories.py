@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ltga.study import Experiment
-from ltga.study.report.figures.panels import entry, legend_below, panels, plain_log, shannon_line, softmax_entry
+from ltga.study.report.figures.panels import entry, legend_below, panel_each, plain_log, shannon_line, softmax_entry
 from ltga.study.report.figures.style import BLUE, PALETTE, RED, Drawing
 from ltga.study.report.names import dataset_title, label
 from ltga.study.report.run_table import finished, grouped, run_table
 from ltga.study.report.runs import Study
 from ltga.train.record import Record
 
+T = TypeVar("T")
 ByDataset = Mapping[str, Sequence[Record]]
 MOVED = 1e-3  # a q closer to 1 than this has not left it
 TINY = 1e-12  # what a norm of zero is drawn as
@@ -54,34 +56,42 @@ def draw_trajectories(study: Study, experiment: Experiment) -> list[Drawing]:
 
 def _mean_q(found: ByDataset) -> Figure:
     """Mean q over the epochs per dataset: seeds light, their mean bold, the epoch that was kept marked."""
-    figure, axes = panels(len(found), sharey=True)
-    for axis, (dataset, records) in zip(axes, found.items()):
+    figure, drawn = panel_each(_with_counts(found), "epoch", "mean q", sharey=True)
+    for axis, records in drawn:
         curves = [np.mean([layer.mean(axis=1) for layer in q_heads(record)], axis=0) for record in records]
+        _seeds_and_mean(axis, curves, mean_curve(curves))
         for record, curve in zip(records, curves):
-            axis.plot(np.arange(1, len(curve) + 1), curve, color=BLUE, alpha=0.3, linewidth=0.9)
             best = record["best_epoch"]
             axis.plot(best, curve[best - 1], "|", color=RED, markersize=7, markeredgewidth=1.2, zorder=4)
-        mean = mean_curve(curves)
-        axis.plot(np.arange(1, len(mean) + 1), mean, color=BLUE, linewidth=2.2)
         shannon_line(axis)
-        _name(axis, dataset, len(records))
-    _show_softmax(axes[0])
-    axes[0].set_ylabel("mean q")
-    entries = [
-        entry("one seed", color=BLUE, alpha=0.3),
-        entry("mean, while half of the seeds run", color=BLUE, linewidth=2.2),
-        entry("epoch kept", color=RED, marker="|", linestyle=""),
-        softmax_entry(),
-    ]
-    legend_below(figure, entries, 2 if len(found) == 1 else 4)
+    _show_softmax(drawn[0][0])
+    kept = entry("epoch kept", color=RED, marker="|", linestyle="")
+    legend_below(figure, [*_entries("mean"), kept, softmax_entry()], 2 if len(found) == 1 else 4)
     return figure
+
+
+def _seeds_and_mean(axis: Axes, curves: Sequence[np.ndarray], mean: np.ndarray, first: int = 1) -> None:
+    """Seeds light, their mean bold, from the epoch ``first`` on."""
+    for curve in curves:
+        axis.plot(np.arange(first, first + len(curve)), curve, color=BLUE, alpha=0.3, linewidth=0.9)
+    axis.plot(np.arange(first, first + len(mean)), mean, color=BLUE, linewidth=2.2)
+
+
+def _entries(mean: str) -> list[Line2D]:
+    bold = entry(f"{mean}, while half of the seeds run", color=BLUE, linewidth=2.2)
+    return [entry("one seed", color=BLUE, alpha=0.3), bold]
+
+
+def _with_counts(found: Mapping[str, Sequence[T]]) -> dict[str, Sequence[T]]:
+    """The same under titles that say of how many seeds."""
+    return {f"{name} ({len(runs)} seed{'s' if len(runs) > 1 else ''})": runs for name, runs in found.items()}
 
 
 def _every_head(found: ByDataset) -> Figure:
     """q per layer and head over the epochs, averaged over seeds."""
-    figure, axes = panels(len(found), sharey=True)
+    figure, drawn = panel_each(_with_counts(found), "epoch", "q of a head", sharey=True)
     depth = 0
-    for axis, (dataset, records) in zip(axes, found.items()):
+    for axis, records in drawn:
         layers = [q_heads(record) for record in records]
         depth = max(depth, len(layers[0]))
         for number in range(len(layers[0])):
@@ -89,19 +99,13 @@ def _every_head(found: ByDataset) -> Figure:
                 mean = mean_curve([run[number][:, head] for run in layers], everyone=True)  # no jump where one ends
                 axis.plot(np.arange(1, len(mean) + 1), mean, **_layer_line(number), linewidth=1.1, alpha=0.8)
         shannon_line(axis)
-        _name(axis, dataset, len(records))
-    _show_softmax(axes[0])
-    axes[0].set_ylabel("q of a head")
+    _show_softmax(drawn[0][0])
     legend_below(figure, [*(entry(f"layer {k + 1}", **_layer_line(k)) for k in range(depth)), softmax_entry()], 4)
     return figure
 
 
 def _layer_line(number: int) -> dict[str, Any]:
     return {"color": PALETTE[number % len(PALETTE)], "linestyle": _DASHES[number % len(_DASHES)]}
-
-
-def _name(axis: Axes, dataset: str, seeds: int) -> None:
-    axis.set(title=f"{dataset} ({seeds} seed{'s' if seeds > 1 else ''})", xlabel="epoch")
 
 
 def _show_softmax(axis: Axes) -> None:
@@ -135,21 +139,13 @@ def draw_gradients(study: Study, experiment: Experiment) -> list[Drawing]:
 
 
 def _gradients(curves: Mapping[str, Sequence[np.ndarray]], warmup: int) -> Figure:
-    figure, axes = panels(len(curves), sharey=True)
-    for axis, (dataset, norms) in zip(axes, curves.items()):
-        for norm in norms:
-            epochs = np.arange(warmup + 1, len(norm) + 1)
-            axis.plot(epochs, np.maximum(norm[warmup:], TINY), color=BLUE, alpha=0.3, linewidth=0.9)
-        mean = 10 ** mean_curve([np.log10(np.maximum(norm, TINY)) for norm in norms])
-        axis.plot(np.arange(warmup + 1, len(mean) + 1), mean[warmup:], color=BLUE, linewidth=2.2)
-        _name(axis, dataset, len(norms))
+    figure, drawn = panel_each(_with_counts(curves), "epoch", "gradient norm at the index", sharey=True)
+    for axis, norms in drawn:
+        above = [np.maximum(norm, TINY) for norm in norms]
+        mean = 10 ** mean_curve([np.log10(norm) for norm in above])
+        _seeds_and_mean(axis, [norm[warmup:] for norm in above], mean[warmup:], first=warmup + 1)
         axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    axes[0].set_yscale("log")
-    plain_log(axes[0].yaxis)
-    axes[0].set_ylabel("gradient norm at the index")
-    entries = [
-        entry("one seed", color=BLUE, alpha=0.3),
-        entry("geometric mean, while half of the seeds run", color=BLUE, linewidth=2.2),
-    ]
-    legend_below(figure, entries, 1 if len(curves) == 1 else 2)
+    drawn[0][0].set_yscale("log")
+    plain_log(drawn[0][0].yaxis)
+    legend_below(figure, _entries("geometric mean"), 1 if len(curves) == 1 else 2)
     return figure

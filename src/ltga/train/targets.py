@@ -1,0 +1,77 @@
+"""What a node is to be given: one of several classes. Its loss, its metric, and which metric fits its labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ltga.data import Dataset
+from ltga.errors import InputError
+from ltga.train.metrics import score_classes
+from ltga.train.protocol import Protocol
+
+UNEVEN = 1 / 3  # of an even share; a class rarer than that makes plain accuracy a poor guide
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """One class per node.
+
+    Attributes:
+        metric: which metric chooses the best epoch; ``"loss"`` for the lowest loss.
+        weights: of the classes in the loss, ``[C]``; ``None`` if all count the same.
+    """
+
+    metric: str = "loss"
+    weights: Tensor | None = None
+
+    @classmethod
+    def of(cls, dataset: Dataset, split: int, protocol: Protocol) -> Classes:
+        """What ``protocol`` asks for, on a split of ``dataset``."""
+        labels = dataset.data.y[dataset.split(split)[0]]
+        weights = balanced_weights(labels, dataset.num_classes) if protocol.class_weights else None
+        metric = metric_of(dataset) if protocol.metric == "auto" else protocol.metric
+        if metric in ("roc_auc", "average_precision") and dataset.num_classes != 2:
+            raise InputError(f"metric: {metric!r} needs two classes, {dataset.name} has {dataset.num_classes}")
+        return cls(metric, weights)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(logits, labels, self.weights)
+
+    def score(self, logits: Tensor, labels: Tensor) -> float | None:
+        """The metric on ``labels``, higher is better; ``None`` where the loss decides."""
+        return None if self.metric == "loss" else score_classes(self.metric, logits.log_softmax(-1), labels)
+
+
+def metric_of(dataset: Dataset) -> str:
+    """What a graph is judged by: its authors' metric if it has one, else whatever its labels call for.
+
+    Where every class has at least a third of an even share, that is accuracy. Two uneven classes are judged by the area
+    under the ROC curve, more by macro-F1.
+
+    >>> from ltga.data import csbm
+    >>> metric_of(csbm(num_nodes=60))
+    'accuracy'
+    """
+    if dataset.facts is not None:
+        return dataset.metric
+    shares = dataset.data.y[dataset.data.y >= 0].bincount(minlength=dataset.num_classes).double()
+    shares = shares[shares > 0] / shares.sum()
+    if float(shares.min()) * len(shares) >= UNEVEN:
+        return "accuracy"
+    return "roc_auc" if dataset.num_classes == 2 else "macro_f1"
+
+
+def balanced_weights(labels: Tensor, num_classes: int) -> Tensor:
+    """Weights ``[C]`` that give every class the same part in the loss; 0 for one that does not occur.
+
+    >>> balanced_weights(torch.tensor([0, 0, 0, 1]), 2).tolist()
+    [0.6666666865348816, 2.0]
+    """
+    counts = labels.bincount(minlength=num_classes).double()
+    present = counts > 0
+    weights = torch.where(present, len(labels) / (int(present.sum()) * counts.clamp(min=1)), torch.zeros(()).double())
+    return weights.float()
