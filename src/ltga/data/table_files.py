@@ -27,12 +27,12 @@ _PANDAS_INDEX = "__index_level_"
 def read_frame(path: Path, encoding: str = "utf-8", problems: Problems | None = None) -> pd.DataFrame:
     """The table in a file. Columns keep their order; whole numbers stay whole beside empty cells.
 
-    Rows of a CSV file that have too many or too few fields, or are no text, are faults: they are added to `problems`
-    if that is given, so that the rest can be looked at, and raised otherwise.
+    Rows of a CSV file that have too many or too few fields, or are no text, are added to `problems` if that is given, so
+    that the rest can be looked at, and raised otherwise.
     """
     found = Problems() if problems is None else problems
     try:
-        frame = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, encoding, found)
+        frame = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, encoding, found, problems is None)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path") from None
     # pyarrow and the standard library differ in what they raise about damage; all of it means the same here.
@@ -43,12 +43,15 @@ def read_frame(path: Path, encoding: str = "utf-8", problems: Problems | None = 
     return frame
 
 
-def _read_csv(path: Path, encoding: str, problems: Problems) -> pd.DataFrame:
+def _read_csv(path: Path, encoding: str, problems: Problems, strict: bool) -> pd.DataFrame:
     """All fields as text; not pandas' own reader, which drops surplus fields and fills up short rows."""
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     delimiter = _delimiter(content)
     fast = _plain_csv(content, delimiter) if encoding.lower() in ("utf-8", "utf8") else None
-    return _any_csv(content, delimiter, encoding, str(path), problems) if fast is None else fast
+    if fast is not None:
+        return fast
+    text = content.decode(encoding) if strict else _decoded(content, encoding, str(path), problems)
+    return _any_csv(text, delimiter, str(path), problems)
 
 
 def _delimiter(content: bytes) -> str:
@@ -79,9 +82,8 @@ def _plain_csv(content: bytes, delimiter: str) -> pd.DataFrame | None:
     return pd.DataFrame(columns).set_axis(pd.Index(header, dtype=object), axis=1)
 
 
-def _any_csv(content: bytes, delimiter: str, encoding: str, where: str, problems: Problems) -> pd.DataFrame:
+def _any_csv(text: str, delimiter: str, where: str, problems: Problems) -> pd.DataFrame:
     """Any file, row by row."""
-    text = _decoded(content, encoding, where, problems)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True, delimiter=delimiter)
     header = [column.strip() for column in next(reader, [])]
     rows = [row for row in reader if row]
