@@ -27,8 +27,8 @@ _PANDAS_INDEX = "__index_level_"
 def read_frame(path: Path, encoding: str = "utf-8", problems: Problems | None = None) -> pd.DataFrame:
     """The table in a file. Columns keep their order; whole numbers stay whole beside empty cells.
 
-    Rows of a CSV file that have too many or too few fields, or are no text, are added to `problems` if that is given, so
-    that the rest can be looked at, and raised otherwise.
+    Rows of a CSV file that have too many or too few fields, or are no text, are added to `problems` if that is given,
+    so that the rest can be looked at, and raised otherwise.
     """
     found = Problems() if problems is None else problems
     try:
