@@ -18,6 +18,7 @@ import ltga
 from ltga import LTGAClassifier, LTGAConv, Nodes, Protocol, build_model, fit, load_dataset, load_run
 from ltga.data import (
     Dataset,
+    Preparation,
     collection_from_data,
     csbm,
     dataset_from_data,
@@ -281,11 +282,17 @@ FILES: list[tuple[str, Callable[[Path], Any], Callable[[Any], Any], str]] = [
     ("wrong columns", lambda d: tables(d, "name,label,f\na,x,1\n"), load_dataset, "column 'id' is missing; found name"),
     ("wrong edge columns", lambda d: tables(d, edges="from,to\na,b\n"), load_dataset, "column 'source' is missing"),
     ("an id that is not there", lambda d: tables(d, edges="source,target\na,c\n"), load_dataset, "target 'c' is not"),
-    ("a NaN cell", lambda d: tables(d, "id,label,f\na,x,nan\nb,y,2\n"), load_dataset, "row 1: f is 'nan'"),
+    ("a NaN cell", lambda d: tables(d, "id,label,f\na,x,nan\nb,y,2\n"), lambda d: load_dataset(
+        d, preparation=Preparation(empty_cells="error")), "row 1: f is empty"),
+    ("all labels missing", lambda d: tables(d, "id,label,f\na,,1\nb,-1,2\n"), load_dataset, "all labels are missing"),
+    ("an option that is not there", lambda d: tables(d), lambda d: load_dataset(
+        d, preparation=Preparation(scales="none")), "no option 'scales'"),
+    ("a category that was not there", lambda d: tables(d), lambda d: Preparation().fit(d).fitted.apply(
+        tables(d, "id,label,f\na,x,1\nb,zzz,2\n")), "label is 'zzz', a class that was not there"),
     ("one class in a table", lambda d: tables(d, "id,label,f\na,x,1\nb,x,2\n"), load_dataset, "at least two"),
     ("no train rows", lambda d: tables(d, "id,label,f,split\na,x,1,val\nb,y,2,test\n"), load_dataset, "no train node"),
     ("a table that is not text", lambda d: file(tables(d) / "nodes.csv", b"\xff\xfe\x00").parent, load_dataset,
-     r"nodes\.csv: cannot be read"),
+     r"nodes\.csv: is not utf-8 text"),
     ("a broken parquet", lambda d: file(d / "nodes.parquet", b"PAR1").with_name(
         file(d / "edges.parquet", b"PAR1").name).parent, load_dataset, r"parquet: cannot be read as a parquet table"),
     ("a truncated npz", lambda d: truncated(archive(d / "g.npz")), load_dataset, r"g\.npz: damaged or not an npz"),

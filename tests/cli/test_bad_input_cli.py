@@ -38,6 +38,13 @@ def tables(edges: str | None = None, nodes: str | None = None) -> Make:
     return lambda folder: ["train", write_tables(folder / "tables", edges, nodes)]
 
 
+def table_options(*options: str) -> Make:
+    """Training on sound tables with something wrong in how they are to be prepared."""
+    return lambda folder: [
+        "train", write_tables(folder / "tables"), *(word for option in options for word in ("--prepare", option))
+    ]  # fmt: skip
+
+
 def file(name: str, content: bytes, *before: object) -> Make:
     """A command line whose last argument is a file with this content."""
 
@@ -72,6 +79,8 @@ def changed(name: str, at: Any, value: Any) -> dict[str, np.ndarray]:
 NONE, ALL = np.zeros(24, dtype=bool), np.ones(24, dtype=bool)
 NODES = "id,label,x\na,0,1\nb,1,2\nc,0,3\nd,1,4\n"
 EDGES = "source,target\na,b\n"
+
+ENTITIES = b'<!DOCTYPE a [<!ENTITY b "c">]><graphml>&b;</graphml>'
 
 ROWS: list[tuple[str, Make, str]] = [
     # Usage
@@ -148,10 +157,50 @@ ROWS: list[tuple[str, Make, str]] = [
     ("wrong node columns", tables(EDGES, "node,label,x\na,0,1\n"), r"nodes\.csv: column 'id' is missing"),
     ("edge to an unknown id", tables("source,target\na,z\n", NODES), r"edges\.csv: row 1: target 'z' is not an id"),
     ("feature in words", tables(EDGES, NODES + "e,1,tall\n"), r"nodes\.csv: row 5: x is 'tall'"),
-    ("NaN in a table", tables(EDGES, NODES + "e,1,nan\n"), r"nodes\.csv: row 5: x is 'nan'"),
+    ("infinity in a table", tables(EDGES, NODES + "e,1,inf\n"), r"nodes\.csv: row 5: x is 'inf'"),
     ("an id twice", tables(EDGES, NODES + "a,1,5\n"), r"nodes\.csv: row 5: id 'a' repeats row 1"),
     ("a short row", tables(EDGES, NODES + "e,1\n"), r"nodes\.csv: row 5: 2 fields"),
-    ("no features", tables(EDGES, "id,label\na,0\nb,1\n"), r"nodes\.csv: no feature columns"),
+    ("labels of one class", tables(EDGES, NODES.replace(",1,", ",0,")), "the only label is '0'.*at least two"),
+    ("no labels in a table", tables(EDGES, "id,label,x\na,,1\nb,-1,2\n"), "all labels are missing"),
+    (
+        "names for labels",
+        tables(EDGES, "id,label,x\n" + "".join(f"a{i},b{i},1\n" for i in range(30))),
+        "look like names",
+    ),
+    (
+        "several faults",
+        tables("source,target\na,z\n", NODES + "a,1,tall\n"),
+        "3 problems.*'tall'.*'z'|3 problems.*'z'.*'tall'",
+    ),
+    # Preparation
+    ("misspelt option", table_options("scales=none"), "--prepare: there is no option 'scales'; did you mean 'scale'"),
+    ("unknown choice", table_options("scale=robust"), "--prepare: scale: .*'standard' or 'none', got 'robust'"),
+    ("preparation without value", table_options("scale="), "--prepare: expected option=value, got 'scale='"),
+    ("an option twice", table_options("scale=none", "scale=standard"), "--prepare: scale contradicts itself"),
+    ("unknown structure", table_options("structure=degre"), "'degre'; did you mean 'degree'"),
+    ("unknown encoding", table_options("encoding=utf9"), "--prepare: encoding: no such encoding"),
+    (
+        "a label column that is not there",
+        table_options("label=churn"),
+        "'churn' is missing; found id, label, x1, x2",
+    ),
+    ("preparing a known graph", given("train", "cora", "--prepare", "scale=none"), "prepare: a known dataset"),
+    ("preparing an npz", own("--prepare", "scale=none"), r"prepare: \.npz holds finished features"),
+    # Graphs of other programs
+    ("missing graphml", given("check", "gone.graphml"), r"gone\.graphml: no such file"),
+    ("graphml with entities", file("g.graphml", ENTITIES, "check"), r"g\.graphml: defines XML entities"),
+    ("damaged graphml", file("g.graphml", b"<graphml>", "train"), r"g\.graphml: damaged, or not XML"),
+    ("damaged gml", file("g.gml", b"graph [", "train"), r"g\.gml: cannot be read as gml"),
+    ("edges that are no text", file("g.edges", b"a \xff\n", "train"), r"g\.edges: is not utf-8 text"),
+    ("an empty list of edges", file("g.edges", b"# none\n", "train"), r"g\.edges: has no edges"),
+    ("check nothing", given("check"), "Missing argument"),
+    ("check a misspelt dataset", given("check", "coar"), "'coar'; did you mean 'cora'"),
+    ("check an unknown format", file("graph.xlsx", b"PK", "check"), r"graph\.xlsx: not a known format"),
+    (
+        "check in an unknown convention",
+        lambda folder: ["check", write_tables(folder / "tables"), "--convention", "sideways"],
+        "convention: got 'sideways'; use one of",
+    ),
     # Where things are and go
     ("missing data folder", given("train", "cora", "--data", "nowhere"), r"--data.*nowhere"),
     ("data folder that is a file", file("data.txt", b"", "datasets", "--data"), r"--data.*data\.txt"),

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import save_file
 from torch_geometric.data import Data
 
-from ltga.data import dataset_from_data, load_data, load_dataset, save_data, syntax_graph
+from ltga.data import Preparation, dataset_from_data, load_data, load_dataset, save_data, syntax_graph
 from ltga.data.geom_gcn import read_geom_gcn
 from ltga.data.splits import stratified_masks
 from ltga.data.table_files import read_frame
@@ -148,7 +148,7 @@ PLAIN = {"id": [0, 1, 2], "label": ["a", "b", "a"], "f": [1.0, 2.0, 3.0]}
         ("f", [[1.0], [2.0], [3.0]], "list"),
         ("id", [[1], [2], [3]], "list"),
         ("label", [{"a": 1}, {"a": 2}, {"a": 3}], "struct"),
-        ("f", pd.to_datetime(["2020-01-01"] * 3), "timestamp"),
+        ("f", pd.to_timedelta([1, 2, 3], "s"), "duration"),
         ("id", [b"a", b"b", b"c"], "binary"),
     ],
 )
@@ -186,7 +186,7 @@ def test_kinds_of_columns_that_do_work(tmp_path: Path) -> None:
     })  # fmt: skip
     tables(tmp_path, table)
     (tmp_path / "edges.csv").write_text("source,target\nx,y\n")
-    dataset = load_dataset(tmp_path)
+    dataset = load_dataset(tmp_path, preparation=Preparation(scale="none"))
     assert dataset.data.x.tolist() == [[1, 1.5, 1], [0, 2.5, 2], [1, 3.5, 3]]
     assert dataset.node_names == ("x", "y", "z") and dataset.class_names == ("0", "1")
 

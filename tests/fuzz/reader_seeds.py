@@ -13,7 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse
@@ -21,7 +23,7 @@ import torch
 from safetensors.torch import save
 
 from fuzz.mutations import spoil_array, spoil_bytes, spoil_json, spoil_text
-from ltga.data import Dataset, load_dataset, save_data, syntax_graph
+from ltga.data import Dataset, Preparation, as_graph, load_dataset, save_data, syntax_graph
 from ltga.data.assemble import assemble
 from ltga.data.geom_gcn import read_geom_gcn
 from ltga.data.planetoid import PARTS, read_planetoid
@@ -30,6 +32,7 @@ from ltga.train import LTGAClassifier
 Files = dict[str, bytes]
 Arrays = dict[str, np.ndarray]
 NODES = 12
+BY_KIND = Preparation(label="kind")  # GEXF and GML show a label beside a node
 
 
 class Format:
@@ -264,6 +267,22 @@ def read_conllu(folder: Path) -> Dataset:
     return syntax_graph(text, {"w1": np.ones(3), "w2": np.zeros(3)}, num_relations=2)
 
 
+def foreign(suffix: str, folder: Path) -> Files:
+    """A graph that networkx wrote, with attributes of several kinds."""
+    ring = nx.cycle_graph(NODES)
+    for node in ring:
+        ring.nodes[node].update(label=str(node % 3), kind="xyz"[node % 3], height=node / 2)
+    nx.set_edge_attributes(ring, 0.5, "weight")
+    path = folder / f"g.{suffix}"
+    getattr(nx, f"write_{suffix}")(ring, path)
+    return {path.name: path.read_bytes()}
+
+
+def read_edge_list(folder: Path) -> Dataset:
+    nodes = pd.DataFrame({"id": ["a", "b", "c"], "label": [0, 1, 0]})
+    return as_graph(folder / "g.edges", nodes=nodes)
+
+
 def classifier(folder: Path) -> Files:
     first = graphs()[0]
     model = LTGAClassifier("ltga-head", epochs=1, hidden_channels=2, heads=1)
@@ -285,6 +304,10 @@ def formats(folder: Path) -> dict[str, Format]:
         "npz": Format(archives, lambda folder: load_dataset(folder / "graph.npz"), spoil_npz),
         "csv": Format([text], load_dataset),
         "parquet": Format([columns], load_dataset, spoil_parquet),
+        "graphml": Format([foreign("graphml", folder)], lambda f: load_dataset(f / "g.graphml")),
+        "gexf": Format([foreign("gexf", folder)], lambda f: load_dataset(f / "g.gexf", preparation=BY_KIND)),
+        "gml": Format([foreign("gml", folder)], lambda f: load_dataset(f / "g.gml", preparation=BY_KIND)),
+        "edge list": Format([{"g.edges": b"# a list\na b 1\nb c 2\nc a 0.5\n"}], read_edge_list),
         "safetensors": Format(
             [{"graph.safetensors": saved}], lambda f: load_dataset(f / "graph.safetensors"), spoil_safetensors),
         "planetoid": Format([planetoid()], read_planetoid_folder),

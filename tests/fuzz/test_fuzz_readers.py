@@ -13,7 +13,10 @@ import pytest
 from fuzz import tally
 
 RUNNER = Path(__file__).with_name("run_readers.py")
-FORMATS = {"npz", "csv", "parquet", "safetensors", "planetoid", "geom-gcn", "conllu", "classifier"}
+FORMATS = {
+    "npz", "csv", "parquet", "safetensors", "planetoid", "geom-gcn", "conllu", "classifier", "graphml", "gexf", "gml",
+    "edge list",
+}  # fmt: skip
 
 
 def fuzz(cases: int, seed: int, folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ltga import __version__
-from ltga.cli.options import Data, Json, complete_dataset, complete_methods, complete_setting
+from ltga.cli.options import Data, Json, complete_dataset, complete_methods, complete_setting, preparation
 from ltga.cli.terminal import messages, results
 
 app = typer.Typer(
@@ -40,8 +40,9 @@ def common(
 Graph = Annotated[
     str | None,
     typer.Argument(
-        help="A dataset's name (see `ltga datasets`), or your own graph: an .npz or .safetensors file, or a folder "
-        "with edges.csv and nodes.csv (or .parquet). Default: digits-noise, the embedded demo.",
+        help="A dataset's name (see `ltga datasets`), or your own graph: a folder with edges.csv and nodes.csv (or "
+        ".parquet), or a .graphml, .gexf, .gml, .mtx, .edges, .npz or .safetensors file. "
+        "Default: digits-noise, the embedded demo.",
         autocompletion=complete_dataset,
     ),
 ]
@@ -65,9 +66,21 @@ Config = Annotated[
     Path | None,
     typer.Option(help="TOML file with dataset, method, seeds and a table \\[protocol]. Loses to the command line."),
 ]
+RunFolder = Annotated[Path, typer.Option(help="Folder where short ids are looked up.")]
 Convention = Annotated[
     str | None,
     typer.Option(help="Your own graph: what a row of edges means: 'directed', 'undirected, once', 'both directions'."),
+]
+
+
+Prepare = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prepare",
+        metavar="OPTION=VALUE",
+        help="Your own tables: how they become numbers, for example label=churned or scale=none; repeatable. "
+        "`ltga check` says what is done.",
+    ),
 ]
 
 
@@ -96,6 +109,7 @@ def train(
         Path | None, typer.Option(help="Where to write the page to look at. Default: inside --out.")
     ] = None,
     convention: Convention = None,
+    prepare: Prepare = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     json_wanted: Json = False,
     data: Data = None,
@@ -120,7 +134,33 @@ def train(
 
     changes = [*(settings or ()), *([] if metric is None else [f"metric={metric}"])]
     plan = make_plan(dataset, None if method is None else method.split(","), seeds, changes, config, protocol)
-    train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted)
+    prepared = preparation(prepare)
+    train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted, prepared)
+
+
+@app.command()
+def check(
+    graph: Annotated[
+        str, typer.Argument(help="Your own graph, as for `ltga train`, or a dataset's name.", show_default=False)
+    ],
+    convention: Convention = None,
+    prepare: Prepare = None,
+    json_wanted: Json = False,
+    data: Data = None,
+) -> None:
+    """Read a graph whole and say everything that is wrong with it, what is done about it, and what it looks like then.
+
+    Exit code 2 if it cannot be trained on as it is.
+
+    Examples:
+
+    ltga check my-folder/
+
+    ltga check people.graphml --prepare label=club
+    """
+    from ltga.cli.check_command import check_graph_source
+
+    check_graph_source(results(), graph, preparation(prepare), convention, data, json_wanted)
 
 
 @app.command()
@@ -155,12 +195,14 @@ def bench(
 
 @app.command()
 def explain(
-    run: Annotated[Path, typer.Argument(help="A stored run: the path of its record.")],
+    run: Annotated[Path, typer.Argument(help="A stored run: the path of its record, or its first digits in runs/.")],
     page: Annotated[Path | None, typer.Option(help="Write a page to look at (.html).")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write every edge, layer and head (.parquet).")] = None,
     graphml: Annotated[Path | None, typer.Option(help="Write the graph with its weights (.graphml).")] = None,
-    node: Annotated[int | None, typer.Option(help="Show what this node attends to.")] = None,
+    node: Annotated[str | None, typer.Option(help="Show what this node attends to: its id, or its number.")] = None,
     graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
+    convention: Convention = None,
+    prepare: Prepare = None,
     data: Data = None,
 ) -> None:
     """Show what attention did in a run, and which edges it ignored.
@@ -169,7 +211,59 @@ def explain(
     """
     from ltga.cli.explain_command import explain_run
 
-    explain_run(results(), run, page, parquet, graphml, node, data, graph)
+    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare))
+
+
+@app.command()
+def predict(
+    run: Annotated[str, typer.Argument(help="A stored run: the path of its record, or the first digits of its id.")],
+    graph: Annotated[
+        str | None,
+        typer.Argument(help="The graph to predict on, read and prepared as the run's own. Default: that one."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write the predictions: .csv or .parquet.")] = Path(
+        "predictions.csv"
+    ),
+    runs: RunFolder = Path("runs"),
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Compute so many nodes at a time, for a graph larger than memory allows.")
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Write every node's id, most probable class and probabilities, for the run's graph, a grown one or another.
+
+    Example: ltga predict 1c556dcb my-graph/ --out predictions.csv
+    """
+    from ltga.cli.predict_command import predict_to_file
+
+    predict_to_file(results(), run, graph, out, runs, data, batch_size)
+
+
+@app.command()
+def runs(
+    folder: Annotated[Path, typer.Argument(help="A folder of runs.")] = Path("runs"),
+    chosen: Annotated[
+        list[str] | None, typer.Argument(help="Only these, by the first digits of their ids.", show_default=False)
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the runs that are named.")] = False,
+    json_wanted: Json = False,
+) -> None:
+    """List stored runs with their short ids, scores and settings, compare a few of them, or delete them.
+
+    Examples:
+
+    ltga runs
+
+    ltga runs runs 1c55 9f02
+
+    ltga runs runs 1c55 --delete
+    """
+    from ltga.cli.runs_command import delete_runs, list_runs
+
+    if delete:
+        delete_runs(results(), folder, chosen or ())
+    else:
+        list_runs(results(), messages(), folder, chosen or (), json_wanted)
 
 
 @app.command()

@@ -8,14 +8,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ltga.cli.given_graph import load_given
 from ltga.cli.output import check_output
 from ltga.cli.terminal import plain_table, say
-from ltga.data.load import load_graph
+from ltga.data import Preparation
 from ltga.errors import InputError
 from ltga.explanation.explain import explain
 from ltga.explanation.result import Explanation
 from ltga.nn.methods import find_method
+from ltga.train.find_run import find_run
 from ltga.train.fit import load_run
+from ltga.train.run_graph import graph_of
 
 MOST_ROWS = 20
 
@@ -26,17 +29,22 @@ def explain_run(
     page: Path | None,
     parquet: Path | None,
     graphml: Path | None,
-    node: int | None,
+    node: str | None,
     data: Path | None,
     graph: str | None,
+    convention: str | None = None,
+    preparation: Preparation | None = None,
 ) -> None:
     """Print a summary (and a node's neighbourhood) and write what was asked for."""
     for path, option in ((page, "--page"), (parquet, "--parquet"), (graphml, "--graphml")):
         check_output(path, option)
     finished = load_run(_record(run))
-    dataset = load_graph(graph or finished.typed.config.dataset.name, data)
+    if graph is not None and (convention or preparation):
+        dataset = load_given(graph, data, convention, preparation)
+    else:
+        dataset = graph_of(finished, graph, data)
     inside = explain(finished, dataset)
-    around = None if node is None else _neighbourhood(inside, node)
+    around = None if node is None else _neighbourhood(inside, dataset.position(node))
     _summary(console, inside)
     if around is not None:
         console.print(around)
@@ -63,7 +71,7 @@ def _record(run: Path) -> Path:
         example = f", for example {records[0]}" if records else ""
         raise InputError(f"RUN: {run} is a folder with {len(records)} records; give the path of one{example}")
     beside = run.with_name(f"{run.name}.json")
-    return beside if not run.exists() and beside.exists() else run
+    return beside if not run.exists() and beside.exists() else find_run(run)
 
 
 def _summary(console: Console, inside: Explanation) -> None:
@@ -108,15 +116,16 @@ def _print_pairs(console: Console, inside: Explanation) -> None:
 
 def _neighbourhood(inside: Explanation, node: int) -> Table:
     frame, shown = inside.neighbourhood(node), inside.nodes().iloc[node]
-    title = f"Node {node}: class {shown['class']}, predicted {shown['predicted']}"
+    ids = inside.dataset.node_ids
+    title = f"Node {node if ids is None else ids[node]}: class {shown['class']}, predicted {shown['predicted']}"
     layers = range(1, inside.num_layers + 1)
     weights = [f">weight, layer {layer}" for layer in layers]
     around = plain_table(">neighbour", "class", *weights, ">ignored by", title=escape(title), title_justify="left")
     heads = inside.num_layers * inside.num_heads
     for row in frame.head(MOST_ROWS).to_dict("records"):
-        name = "itself" if row["self_loop"] else str(row["source"])
+        name = "itself" if row["self_loop"] else str(row["source"] if ids is None else ids[row["source"]])
         cells = (f"{row[f'mean_weight_layer{layer}']:.3f}" for layer in layers)
-        around.add_row(name, escape(row["source_class"]), *cells, f"{row['ignored_by']} of {heads}")
+        around.add_row(escape(name), escape(row["source_class"]), *cells, f"{row['ignored_by']} of {heads}")
     if len(frame) > MOST_ROWS:
         around.caption = f"and {len(frame) - MOST_ROWS} more"
     return around

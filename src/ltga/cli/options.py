@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ltga.data.preparation import Preparation
 
 
 def complete_dataset(incomplete: str) -> list[str]:
@@ -32,6 +35,19 @@ def complete_setting(incomplete: str) -> list[str]:
     from ltga.train.protocol import Protocol
 
     return [f"{name}=" for name in Protocol.model_fields if name.startswith(incomplete)]
+
+
+def preparation(words: list[str] | None) -> Preparation | None:
+    """What ``--prepare`` says, if it says something."""
+    if not words:
+        return None
+    from ltga.data.preparation import Preparation
+    from ltga.errors import InputError
+
+    try:
+        return Preparation.from_words(words)
+    except InputError as error:
+        raise InputError(f"--{error}") from None
 
 
 Data = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -10,11 +11,11 @@ from rich.console import Console
 from ltga.cli.output import check_output
 from ltga.cli.terminal import say
 from ltga.data.atomic import write_atomic
-from ltga.data.dataset import Dataset
+from ltga.data.catalogue import CATALOGUE
 from ltga.errors import InputError
 from ltga.train.find_run import find_run
 from ltga.train.fit import Run, load_run
-from ltga.train.reading import graph_for
+from ltga.train.run_graph import graph_of, graph_to_predict
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -27,8 +28,7 @@ def predict_to_file(
         raise InputError(f"--out: {out.name}: predictions are written as {' or '.join(SUFFIXES)}")
     check_output(out, "--out")
     finished = load_run(find_run(run, runs))
-    dataset = graph_for(finished, graph, data)
-    frame = prediction_table(finished, dataset, batch_size)
+    frame = prediction_table(finished, graph, data, batch_size)
     if out.suffix == ".csv":
         write_atomic(out, lambda stream: stream.write(frame.to_csv(index=False).encode()))
     else:
@@ -36,11 +36,15 @@ def predict_to_file(
     say(console, f"{len(frame):,} predictions of {finished.typed.config.method} are in {out}.")
 
 
-def prediction_table(run: Run, dataset: Dataset, batch_size: int | None = None) -> pd.DataFrame:
+def prediction_table(
+    run: Run, graph: Any = None, data: Path | None = None, batch_size: int | None = None
+) -> pd.DataFrame:
     """``node``, ``predicted`` and a column ``p_<class>`` for each class, in the order of the graph's nodes."""
-    probabilities = run.predict_proba(dataset, batch_size).numpy()
-    names = list(dataset.class_names) if len(dataset.class_names) == probabilities.shape[1] else None
+    given, ids = graph_to_predict(run, graph, data)
+    probabilities = run.predict_proba(given, batch_size).numpy()
+    names = run.typed.class_names
+    if names is None and run.typed.config.dataset.name.partition(":")[0] in CATALOGUE:
+        names = list(graph_of(run, None, data).class_names)
     names = names or [str(number) for number in range(probabilities.shape[1])]
-    nodes = dataset.node_names or range(len(probabilities))
-    columns = {"node": nodes, "predicted": [names[best] for best in probabilities.argmax(1)]}
+    columns = {"node": list(ids), "predicted": [names[best] for best in probabilities.argmax(1)]}
     return pd.DataFrame(columns | {f"p_{name}": probabilities[:, at] for at, name in enumerate(names)})

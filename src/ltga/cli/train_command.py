@@ -12,12 +12,12 @@ from rich.progress import TaskID
 
 from ltga.cli.allocator import keep_freed_memory
 from ltga.cli.compiled import compiled_kernels
+from ltga.cli.given_graph import load_given
 from ltga.cli.output import check_output
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, simple_rows, table
 from ltga.cli.terminal import run_bar, say
-from ltga.data import Dataset
-from ltga.data.load import load_graph
+from ltga.data import Dataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
@@ -39,12 +39,13 @@ def train_and_compare(
     convention: str | None = None,
     fresh: bool = False,
     json_wanted: bool = False,
+    preparation: Preparation | None = None,
 ) -> None:
     """Train every method with every seed, store the runs, print a comparison and write a page.
 
     Runs that ``store`` already holds are taken from there unless ``fresh``.
     """
-    graph = load_graph(plan.dataset, data, convention=convention)
+    graph = load_given(plan.dataset, data, convention, preparation)
     graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
     check_plan(plan, graph)
     runs = Store(store, "--out")
@@ -55,6 +56,8 @@ def train_and_compare(
         f"[bold]{escape(graph.name)}[/bold]: {graph.data.num_nodes:,} nodes, {graph.data.num_edges:,} edges, "
         f"{graph.num_classes} classes; {len(plan.methods)} methods x {plan.seeds} seeds",
     )
+    for note in graph.notes:
+        say(messages, note)
     groups = _all_runs(graph, plan, runs, fresh, messages)
     page = _page(graph, groups, store, page, messages)
     simple = simple_rows(graph, groups)

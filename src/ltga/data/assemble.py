@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ class GraphArrays:
     class_names: tuple[str, ...] | None = None
     node_names: tuple[str, ...] | None = None
     convention: str | None = None
+    node_ids: tuple[str, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
 
 
 def assemble(
@@ -39,6 +41,8 @@ def assemble(
     where: str,
     facts: Facts | None = None,
     provenance: Mapping[str, Any] | None = None,
+    reading: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
 ) -> Dataset:
     """The dataset that `arrays` describe; `where` (a file or folder) opens every error message."""
     refuse_texas_under_cornells_links(
@@ -59,12 +63,16 @@ def assemble(
             class_names=arrays.class_names,
             metric=facts.metric if facts is not None else "accuracy",
             node_names=arrays.node_names,
+            node_ids=arrays.node_ids,
+            feature_names=arrays.feature_names,
             facts=facts,
             provenance={
                 "convention": convention,
                 "splits": "as given" if arrays.masks is not None else "stratified 60/20/20, seed 0",
                 **(provenance or {}),
             },
+            reading=reading,
+            notes=notes,
         )
     except DataError as error:
         raise DataError(f"{where}: {error}") from None

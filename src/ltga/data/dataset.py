@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -15,7 +16,7 @@ from ltga.data.bounds import most_classes
 from ltga.data.facts import Facts, Task
 from ltga.data.split_masks import HasSplits, check_masks, fingerprint_of, stacked
 from ltga.data.target import Target
-from ltga.errors import DataError, InputError
+from ltga.errors import DataError, InputError, did_you_mean
 
 METRICS = ("accuracy", "roc_auc")
 
@@ -33,6 +34,10 @@ class Dataset(HasSplits):
         node_names: a name per node (words, identifiers), if there is one.
         facts: the catalogue entry, for a known dataset.
         provenance: where it came from and how it was made.
+        node_ids: an id per node, no two alike, by which people know it; see `position`.
+        feature_names: a name per column of `x`.
+        reading: how to read it again, as JSON can say it; see `ltga.data.read_again`.
+        notes: what was mended or is worth knowing, a line each.
 
     >>> data = Data(x=torch.eye(4), y=torch.tensor([0, 1, 0, 1]), edge_index=torch.tensor([[0], [1]]))
     >>> masks = torch.tensor([[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]).bool()
@@ -58,6 +63,10 @@ class Dataset(HasSplits):
         node_names: Sequence[str] | None = None,
         facts: Facts | None = None,
         provenance: Mapping[str, Any] | None = None,
+        node_ids: Sequence[str] | None = None,
+        feature_names: Sequence[str] | None = None,
+        reading: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         if metric not in METRICS:
             raise InputError(f"metric: got {metric!r}; use one of {', '.join(map(repr, METRICS))}")
@@ -66,6 +75,8 @@ class Dataset(HasSplits):
         self.metric = metric
         self.facts = facts
         self.provenance = dict(provenance or {})
+        self.reading = None if reading is None else dict(reading)
+        self.notes = tuple(notes)
         self._masks = stacked(train, val, test)
         check_graph(data, name)
         counted = int(data.y.max()) + 1 if class_names is None else len(class_names)
@@ -76,6 +87,14 @@ class Dataset(HasSplits):
         check_masks(self._masks, data.y >= 0, name)
         if self.node_names is not None and len(self.node_names) != data.x.shape[0]:
             raise DataError(f"{name}: {data.x.shape[0]} nodes but {len(self.node_names)} node names")
+        self.node_ids = None if node_ids is None else tuple(node_ids)
+        if self.node_ids is not None and len(self.node_ids) != data.x.shape[0]:
+            raise DataError(f"{name}: {data.x.shape[0]} nodes but {len(self.node_ids)} node ids")
+        if self.node_ids is not None and len(set(self.node_ids)) != len(self.node_ids):
+            raise DataError(f"{name}: node ids repeat; give every node its own")
+        self.feature_names = None if feature_names is None else tuple(feature_names)
+        if self.feature_names is not None and len(self.feature_names) != data.x.shape[1]:
+            raise DataError(f"{name}: {data.x.shape[1]} features but {len(self.feature_names)} feature names")
         if metric == "roc_auc" and self.num_classes != 2:
             raise InputError(f"metric: 'roc_auc' needs two classes, {name} has {self.num_classes}")
 
@@ -88,6 +107,24 @@ class Dataset(HasSplits):
     def target(self) -> Target:
         """What is predicted of a node: one of the classes."""
         return Target("classes", self.data.y, self.class_names)
+
+    def position(self, node: str | int) -> int:
+        """The number of a node, from its id, or from the number itself where no id is the same.
+
+        >>> from ltga.data import csbm
+        >>> csbm(num_nodes=60).position("7")
+        7
+        """
+        if self.node_ids is not None and str(node) in self.node_ids:
+            return self.node_ids.index(str(node))
+        count = int(self.data.x.shape[0])
+        if re.fullmatch("[0-9]{1,18}", str(node)) and int(node) < count:
+            return int(node)
+        numbers = f"numbers go from 0 to {count - 1}"
+        if self.node_ids is None:
+            raise InputError(f"node: got {str(node)[:40]}, but {self.name} has {count} nodes; {numbers}")
+        hint = did_you_mean(str(node), self.node_ids[:5000], f"ids are for example {self.node_ids[0]!r}; {numbers}")
+        raise InputError(f"node: {self.name} has no node {str(node)[:40]!r}; {hint}")
 
     @property
     def fingerprint(self) -> str:

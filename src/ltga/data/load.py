@@ -18,6 +18,7 @@ from ltga.data.obtain import obtain
 from ltga.data.own_graph import PATH_SUFFIXES, load_own_graph
 from ltga.data.planetoid import PARTS, read_planetoid
 from ltga.data.planted import plant_edges
+from ltga.data.preparation import Preparation
 from ltga.data.synthetic import csbm
 from ltga.data.task_datasets import TASK_READERS, load_task_dataset
 from ltga.errors import InputError, did_you_mean
@@ -30,7 +31,13 @@ _RAW_READERS: dict[str, Callable[[list[Path]], GraphArrays]] = {
 }
 
 
-def load_dataset(name: str | Path, root: str | Path | None = None, *, convention: str | None = None) -> Any:
+def load_dataset(
+    name: str | Path,
+    root: str | Path | None = None,
+    *,
+    convention: str | None = None,
+    preparation: Preparation | None = None,
+) -> Any:
     """A known dataset by name, or your own graph or collection of graphs by path.
 
     What comes back has a `task`: a `Dataset` for node classification, a `NodeDataset` for a number or several labels
@@ -44,16 +51,27 @@ def load_dataset(name: str | Path, root: str | Path | None = None, *, convention
         root: folder to look in first; then come `$LTGA_DATA` and the user cache directory. What is in
             none of them is downloaded.
         convention: for your own graph only: what a stored edge means.
+        preparation: for your own tables only: what is done to them, see `ltga.data.Preparation`.
 
     >>> load_dataset("csbm:num_nodes=100,snr=2,seed=3").provenance["snr"]
     2
     """
     if not isinstance(name, str | Path) or not str(name):
         raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
-    if isinstance(name, Path) or _looks_like_a_path(name):
-        return load_collection(name) if is_collection(name) else load_own_graph(name, convention)
+    if isinstance(name, Path) or looks_like_a_path(name):
+        if is_collection(name):
+            return load_collection(name)
+        return load_own_graph(name, convention, preparation)
     if convention is not None:
         raise InputError("convention: a known dataset has its own; give it only with the path of a graph")
+    if preparation is not None:
+        raise InputError("prepare: a known dataset is prepared already; give it only with the path of tables")
+    dataset = _load_known(name, root)
+    dataset.reading = {"format": "named", "name": name}
+    return dataset
+
+
+def _load_known(name: str, root: str | Path | None) -> Any:
     key, _, knobs = name.partition(":")
     facts = CATALOGUE.get(key.strip().lower().replace("_", "-"))
     if facts is None:
@@ -68,9 +86,15 @@ def load_dataset(name: str | Path, root: str | Path | None = None, *, convention
     return plant_edges(dataset, **noise) if noise else dataset  # type: ignore[arg-type]
 
 
-def load_graph(name: str | Path, root: str | Path | None = None, *, convention: str | None = None) -> Dataset:
+def load_graph(
+    name: str | Path,
+    root: str | Path | None = None,
+    *,
+    convention: str | None = None,
+    preparation: Preparation | None = None,
+) -> Dataset:
     """As `load_dataset`, for what can only deal with node classification: anything else is refused by name."""
-    dataset = load_dataset(name, root, convention=convention)
+    dataset = load_dataset(name, root, convention=convention, preparation=preparation)
     if not isinstance(dataset, Dataset):
         raise InputError(f"dataset: {dataset.name} is for {dataset.task}; give a graph with a class for each node")
     return dataset
@@ -89,7 +113,8 @@ def _load_files(facts: Facts, root: str | Path | None) -> Dataset:
     return assemble(arrays, facts.name, facts.convention, where, facts, {"folder": str(folder), "form": "raw"})
 
 
-def _looks_like_a_path(name: str) -> bool:
+def looks_like_a_path(name: str) -> bool:
+    """Whether a name is meant as a path rather than as that of a known dataset."""
     return "/" in name or "\\" in name or name in (".", "..") or name.lower().endswith(PATH_SUFFIXES)
 
 

@@ -15,64 +15,84 @@ from ltga.data.assemble import assemble
 from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
+from ltga.data.graph_files import GRAPH_SUFFIXES, TABLE_NAMES, read_graph_file
 from ltga.data.npz import read_npz
 from ltga.data.obtain import sha256_of
+from ltga.data.preparation import Preparation
+from ltga.data.prepare import prepared_dataset
 from ltga.data.splits import stratified_masks
-from ltga.data.table_graph import find_tables, read_tables
 from ltga.data.tensor_files import TensorFile, check_suffix
 from ltga.errors import DataError, InputError
 
-PATH_SUFFIXES = (".npz", ".safetensors", ".csv", ".parquet", ".pt", ".pth", ".pkl")
+PATH_SUFFIXES = (".npz", ".safetensors", ".parquet", ".pt", ".pth", ".pkl", *GRAPH_SUFFIXES)
 _FILE = TensorFile("ltga-data", "a graph written by ltga.data.save_data", DataError)
 _NOT_IN_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 
 
-def load_own_graph(path: str | Path, convention: str | None = None) -> Dataset:
-    """A dataset from `path`: npz in the schema, `save_data`'s safetensors, or a folder of two tables.
+def load_own_graph(path: str | Path, convention: str | None = None, preparation: Preparation | None = None) -> Dataset:
+    """A dataset from `path`.
 
-    `convention` says what a stored edge means. If left out: what the npz file says in
-    `edge_convention`, else "undirected, once" for npz (as in the Platonov files) and "directed",
-    each row a message from source to target, for tables. Without splits of its own the graph gets
-    ten seeded stratified ones, 60/20/20.
+    | file | what is in it |
+    | --- | --- |
+    | a folder, or one of its tables | `edges` and `nodes`, `.csv` or `.parquet` |
+    | `.graphml`, `.gexf`, `.gml`, `.mtx` | a graph of another program |
+    | `.edges`, `.edgelist`, `.txt`, `.csv`, `.tsv` | an edge in each line |
+    | `.npz` | arrays in the schema of the heterophilous-graphs benchmark |
+    | `.safetensors` | what `save_data` wrote |
+
+    `convention` says what a stored edge means. If left out: what the file says, else "undirected, once" for npz (as
+    in the Platonov files) and "directed", each row a message from source to target, for tables. `preparation` says what
+    is done to tables, and is for the first three rows only. Without splits of its own the graph gets ten seeded
+    stratified ones, 60/20/20.
     """
     path = Path(path).expanduser()
     if not path.exists():
         raise DataError(f"{path}: no such file or folder; check the path")
     try:
-        return _load(path, convention)
+        return _load(path, convention, preparation)
     except MemoryError:
         raise DataError(f"{path}: needs more memory than there is; make the graph or its features smaller") from None
 
 
-def _load(path: Path, convention: str | None) -> Dataset:
+def is_table_source(path: Path) -> bool:
+    """Whether a path leads to something that is prepared: tables, or what is turned into tables."""
+    return path.is_dir() or path.name in TABLE_NAMES or path.suffix.lower() in GRAPH_SUFFIXES
+
+
+def _load(path: Path, convention: str | None, preparation: Preparation | None) -> Dataset:
     where = str(path)
-    if path.is_dir() or path.name in ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet"):
-        folder = path if path.is_dir() else path.parent
-        meaning = convention or "directed"
-        arrays = read_tables(*find_tables(folder), convention=meaning)
-        return assemble(arrays, folder.resolve().name, meaning, str(folder), provenance={"path": str(folder)})
+    if is_table_source(path):
+        options = preparation or Preparation()
+        if convention is not None:
+            options = options.with_convention(convention)
+        return prepared_dataset(read_graph_file(path, options), options)
+    if preparation is not None:
+        raise InputError(f"prepare: {path.suffix or path.name} holds finished features; give it with tables only")
     if path.suffix == ".npz":
         known, file = known_by_sha256().get(sha256_of(path), (None, None))
         facts = known if known is not None and known.packed == file else None
         arrays = read_npz(path)
         meaning = convention or (facts.convention if facts else arrays.convention) or "undirected, once"
         name = facts.name if facts else path.stem
-        return assemble(arrays, name, meaning, where, facts=facts, provenance={"path": where})
+        reading = {"format": "npz", "path": str(path.resolve()), "name": name, "convention": meaning}
+        return assemble(arrays, name, meaning, where, facts=facts, provenance={"path": where}, reading=reading)
     if path.suffix == ".safetensors":
         if convention is not None:
             raise InputError("convention: a saved Data keeps its edge_index as it is; leave convention out")
         try:
-            return dataset_from_data(load_data(path), name=path.stem)
+            dataset = dataset_from_data(load_data(path), name=path.stem)
         except InputError as error:
             raise DataError(f"{path}: {error}") from None
+        dataset.reading = {"format": "safetensors", "path": str(path.resolve()), "name": path.stem}
+        return dataset
     if path.suffix in (".pt", ".pth", ".pkl"):
         raise DataError(
             f"{path}: pickled files can run code when read and are not accepted; load it yourself where you "
             "trust it and store it with ltga.data.save_data(data, 'graph.safetensors')"
         )
     raise DataError(
-        f"{path}: not a known format; give .npz in the schema, .safetensors written by ltga.data.save_data, "
-        "or a folder with edges.csv and nodes.csv (or .parquet)"
+        f"{path}: not a known format; give a folder with edges.csv and nodes.csv (or .parquet), "
+        f"{', '.join(GRAPH_SUFFIXES)}, .npz in the schema, or .safetensors written by ltga.data.save_data"
     )
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ltga.data import Dataset, load_dataset
+from ltga.data import Dataset
 from ltga.errors import InputError
 from ltga.explanation.result import Explanation
 from ltga.nn.attention_inputs import Attention
@@ -17,6 +17,7 @@ from ltga.nn.interface import Network
 from ltga.train.fit import Run, load_run, make_model, make_task
 from ltga.train.planned import as_dataset
 from ltga.train.protocol import Protocol
+from ltga.train.run_graph import graph_of
 
 
 def explain(run: Run | str | Path, dataset: Dataset | Data | str | None = None) -> Explanation:
@@ -67,12 +68,7 @@ def _graph_of(run: Run, dataset: Dataset | Data | str | None) -> Dataset:
     if dataset is not None:
         graph = as_dataset(dataset)
     else:
-        try:
-            graph = load_dataset(known.name)
-        except InputError:
-            raise InputError(
-                f"dataset: the run was made on {known.name!r}, which is not a known dataset; pass the graph itself"
-            ) from None
+        graph = graph_of(run)
     if graph.fingerprint != known.fingerprint:
         raise InputError(
             f"dataset: {graph.name!r} is not the graph of this run ({known.name!r}, fingerprint "

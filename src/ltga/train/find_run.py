@@ -31,5 +31,6 @@ def find_run(run: str | Path, folder: str | Path = "runs") -> Path:
         raise InputError(f"run: no run in {folder} begins with {str(run)!r}; `ltga runs {folder}` lists them")
     if len(found) > 1:
         several = ", ".join(one.stem[: SHORT + 4] for one in found[:3])
-        raise InputError(f"run: {len(found)} runs in {folder} begin with {str(run)!r} ({several} ...); give more digits")
+        many = f"{len(found)} runs in {folder} begin with {str(run)!r} ({several} ...)"
+        raise InputError(f"run: {many}; give more digits")
     return found[0]

@@ -33,11 +33,12 @@ from ltga.train.protocol import Protocol
 from ltga.train.record import Record, make_record
 from ltga.train.record_schema import RunRecord, typed
 from ltga.train.storage import encode_run, read_arrays, read_stored, read_weights, write_run
+from ltga.train.show import html_table, plot_run, summary
 from ltga.train.store import Store
 from ltga.train.targets import Classes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """A finished run.
 
@@ -50,6 +51,25 @@ class Run:
     record: Record
     model: Network
     arrays: Mapping[str, np.ndarray]
+
+    def __repr__(self) -> str:
+        config = self.record["config"]
+        return (
+            f"Run({config['method']!r} on {config['dataset']['name']!r}, seed {config['seed']}: {summary(self.record)})"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(self.record)
+
+    def plot(self, dataset: Dataset | None = None) -> Any:
+        """A matplotlib figure: the course of the loss and of q and, given the graph, who is taken for whom.
+
+        >>> from ltga.data import csbm
+        >>> run = fit(csbm(num_nodes=60), "ltga-head", protocol={"epochs": 2, "hidden_channels": 4})
+        >>> len(run.plot(csbm(num_nodes=60)).axes)
+        3
+        """
+        return plot_run(self.record, self.arrays, dataset)
 
     @cached_property
     def typed(self) -> RunRecord:
@@ -149,6 +169,8 @@ def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: b
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     if task.target.metric != "loss":
         observed["metric"] = task.target.metric
+    if dataset.reading is not None and dataset.reading.get("format") != "named":  # how to find and read it again
+        observed |= {"reading": dataset.reading, "class_names": list(dataset.class_names)}
     return Run(make_record(planned.config, described, outcome, observed, timing), model, arrays)
 
 

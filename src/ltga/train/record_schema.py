@@ -149,6 +149,8 @@ class RunRecord(_Part):
     interrupted: bool
     metrics: dict[Literal["train", "val", "test"], Metrics]
     metric: str | None = None
+    reading: dict[str, Any] | None = None
+    class_names: list[str] | None = None
     predicted_share: dict[str, list[Number]] | None = None
     attention: list[LayerAttention] | None = None
     trajectory: Trajectory

@@ -1,0 +1,130 @@
+"""``ltga check``: what is wrong with a graph, what is done about it, and what it looks like then."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from ltga.cli.given_graph import load_given
+from ltga.cli.terminal import plain_table, say
+from ltga.data import Dataset, Preparation, as_tables
+from ltga.data.graph_summary import GraphSummary, summarise
+from ltga.data.load import looks_like_a_path
+from ltga.data.own_graph import is_table_source
+from ltga.data.prepare import PreparedGraph, prepare
+from ltga.data.problems import Problems
+from ltga.errors import DataError, InputError
+
+MOST_CLASSES = 10
+LONGEST_CELL = 100  # characters of a class, or of a column's name
+_WEIGHTS = {"error": "for you to mend", "mended": "mended", "note": "as it is"}
+
+
+def check_graph_source(
+    results: Console, graph: str, options: Preparation | None, convention: str | None, data: Path | None, as_json: bool
+) -> None:
+    """Print what was found, what is done by default and what comes of it; raise if that cannot be trained on."""
+    path = Path(graph).expanduser()
+    if not (looks_like_a_path(graph) and path.exists() and is_table_source(path)):
+        _show(results, load_given(graph, data, convention, options), Problems(), None, as_json)
+        return
+    chosen = options or Preparation()
+    if convention is not None:
+        chosen = chosen.with_convention(convention)
+    tables = as_tables(path, chosen)
+    outcome = prepare(tables, chosen)
+    if outcome.graph is not None:
+        try:
+            dataset = outcome.graph.dataset()
+        except DataError as error:
+            outcome.problems.add(tables.where, str(error).removeprefix(f"{tables.where}: "), 1, "mend it", "error")
+        else:
+            _show(results, dataset, outcome.problems, outcome.graph, as_json)
+            return
+    if as_json:
+        print(json.dumps({"trainable": False, "problems": outcome.problems.as_json()}, indent=1))
+    else:
+        _problems(results, outcome.problems)
+    outcome.problems.refuse(tables.where)
+    raise InputError(f"{tables.where}: cannot be prepared")
+
+
+def _show(console: Console, dataset: Dataset, found: Problems, graph: PreparedGraph | None, as_json: bool) -> None:
+    summary = summarise(dataset)
+    if not summary.val:
+        raise DataError(
+            f"{dataset.name}: the first split has no validation nodes, by which the best epoch is chosen; label more "
+            "nodes of a class, or name some in a column split"
+        )
+    if as_json:
+        prepared = {} if graph is None else {
+            "preparation": graph.fitted.model_dump(mode="json"), "edge_attributes": list(graph.edge_names),
+            "features": list(dataset.feature_names or ()),
+        }  # fmt: skip
+        answer = {"trainable": True, "problems": found.as_json(), "summary": asdict(summary), **prepared}
+        print(json.dumps(answer, indent=1, allow_nan=False))
+        return
+    _problems(console, found)
+    if graph is not None:
+        _done(console, graph)
+    _summary(console, dataset, summary)
+    say(console, f"{dataset.name} can be trained on.")
+
+
+def _problems(console: Console, found: Problems) -> None:
+    if not len(found):
+        say(console, "Nothing is wrong with it.")
+        return
+    table = plain_table("where", ">count", "first rows", "what", "what is done", "")
+    order = list(_WEIGHTS)
+    for problem in sorted(found, key=lambda problem: order.index(problem.weight)):
+        rows = ", ".join(map(str, problem.rows)) + (", ..." if problem.count > len(problem.rows) > 0 else "")
+        cells = (problem.where, f"{problem.count:,}", rows, problem.what, problem.action, _WEIGHTS[problem.weight])
+        table.add_row(*map(escape, cells))
+    console.print(table)
+
+
+def _done(console: Console, graph: PreparedGraph) -> None:
+    """What was done by default or by wish, every option by its name."""
+    options = graph.fitted.options
+    wished = options.changed
+    said: dict[str, Any] = {
+        "convention": graph.fitted.convention,
+        "scale": options.scale,
+        "structure": ",".join(graph.fitted.nodes.structure) or "none",
+        **{name: getattr(options, name) for name in (
+            "repeated_edges", "reversed_edges", "unknown_ids", "repeated_ids", "categories", "new_category",
+            "empty_cells", "stray_cells", "dates",
+        )},
+    }  # fmt: skip
+    shown = (f"{name}={value}{' (chosen)' if name in wished else ''}" for name, value in said.items())
+    say(console, "Preparation: " + "; ".join(shown) + ".")
+    say(console, "Another choice: --prepare OPTION=VALUE.")
+
+
+def _summary(console: Console, dataset: Dataset, summary: GraphSummary) -> None:
+    table = plain_table("", ">", title=escape(dataset.name), title_justify="left", show_header=False)
+    shares = [f"{name[:LONGEST_CELL]} {100 * share:.1f} %" for name, share in summary.classes.items()]
+    more = f", and {len(shares) - MOST_CLASSES} more" if len(shares) > MOST_CLASSES else ""
+    homophily = "not defined" if summary.homophily is None else f"{summary.homophily:.3f}"
+    rows = {
+        "nodes": f"{summary.nodes:,}",
+        "edges (messages)": f"{summary.edges:,}",
+        "features": f"{summary.features:,}",
+        "edge attributes": f"{summary.edge_attributes:,}",
+        "labelled nodes": f"{summary.labelled:,}",
+        "classes": f"{len(summary.classes):,}: " + ", ".join(shares[:MOST_CLASSES]) + more,
+        "median degree": f"{summary.median_degree:g}",
+        "nodes without edges": f"{summary.isolated:,}",
+        "homophily of edges": homophily,
+        "first split": f"{summary.train:,} train, {summary.val:,} val, {summary.test:,} test",
+    }
+    for name, value in rows.items():
+        table.add_row(name, escape(value))
+    table.columns[1].justify = "left"
+    console.print(table)

@@ -1,0 +1,179 @@
+"""Files that other programs keep graphs in, as tables: GraphML, GEXF, GML, Matrix Market, and lists of edges."""
+
+from __future__ import annotations
+
+import io
+import warnings
+import xml.parsers.expat
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ltga.data.bounds import MAX_BYTES, in_a_line
+from ltga.data.graph_tables import Tables
+from ltga.data.preparation import Preparation
+from ltga.data.problems import Problems
+from ltga.data.table_cells import text_of
+from ltga.data.table_graph import read_folder
+from ltga.errors import DataError
+
+_XML = (".graphml", ".gexf")
+_LISTS = (".edges", ".edgelist", ".txt", ".csv", ".tsv")
+GRAPH_SUFFIXES = (*_XML, ".gml", ".mtx", *_LISTS)
+TABLE_NAMES = ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet")
+# What the first row of a list of edges may be called, in pairs, if it is a header.
+_HEADERS = {("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"), ("u", "v")}
+_COMMENTS = ("#", "%", "//")
+
+
+def read_graph_file(path: str | Path, options: Preparation) -> Tables:
+    """The tables in a folder, or in a file of another program."""
+    path = Path(path).expanduser()
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder; check the path")
+    if path.is_dir() or path.name in TABLE_NAMES:
+        return read_folder(path if path.is_dir() else path.parent, options)
+    suffix = path.suffix.lower()
+    if suffix not in GRAPH_SUFFIXES:
+        raise DataError(f"{path}: not a known format; give a folder of tables, or {', '.join(GRAPH_SUFFIXES)}")
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise DataError(f"{path}: has {size:,} bytes, more than the limit of {MAX_BYTES:,}; split the graph")
+    origin = {"format": suffix[1:], "path": str(path.resolve())}
+    about = {"name": path.stem, "where": str(path), "origin": origin}
+    if suffix in _LISTS:
+        return _read_list(path, options, about)
+    tables = {"node_table": f"{path} (nodes)", "edge_table": f"{path} (edges)"}
+    if suffix == ".mtx":
+        return _read_matrix(path, options, {**about, **tables})
+    if suffix in _XML:
+        _refuse_entities(path)
+    return _read_by_networkx(path, suffix, options, {**about, **tables})
+
+
+def _read_by_networkx(path: Path, suffix: str, options: Preparation, about: dict[str, Any]) -> Tables:
+    import networkx
+
+    from ltga.data.sources import from_networkx
+
+    readers: dict[str, Callable[[Path], Any]] = {
+        ".graphml": networkx.read_graphml,
+        ".gexf": networkx.read_gexf,
+        ".gml": lambda path: networkx.read_gml(path, label=None),
+    }
+    try:
+        with warnings.catch_warnings():  # about files that leave out what has a default
+            warnings.simplefilter("ignore")
+            graph = readers[suffix](path)
+    except Exception as error:  # these readers raise nearly anything about a damaged file
+        raise DataError(f"{path}: cannot be read as {suffix[1:]} ({in_a_line(error)})") from None
+    tables = from_networkx(graph, options, **about)
+    return tables if suffix == ".graphml" else _without_display_names(tables, options)
+
+
+def _without_display_names(tables: Tables, options: Preparation) -> Tables:
+    """GEXF and GML call the text shown beside a node its label; that is no feature."""
+    nodes = tables.nodes
+    if nodes is None or "label" not in nodes or "label" in (options.id, options.label):
+        return tables
+    if len(text_of(nodes["label"]).unique()) < len(nodes):
+        return tables
+    tables.problems.add(tables.node_table, "column 'label' names nodes", 1, "left out (id=label to use it)", "note")
+    return replace(tables, nodes=nodes.drop(columns="label"))
+
+
+def _read_matrix(path: Path, options: Preparation, about: dict[str, Any]) -> Tables:
+    import scipy.io
+
+    from ltga.data.sources import as_tables
+
+    try:
+        rows, columns, entries, form, *_ = scipy.io.mminfo(path)
+        if form != "coordinate" or entries > path.stat().st_size or max(rows, columns) > 1 << 31:
+            raise DataError(f"{path}: is a matrix of {rows} x {columns} in {form} form; give a sparse adjacency")
+        tables = as_tables(scipy.io.mmread(path), options)
+    except DataError:
+        raise
+    except Exception as error:
+        raise DataError(f"{path}: cannot be read as a Matrix Market file ({in_a_line(error)})") from None
+    return Tables(tables.edges, tables.nodes, convention=tables.convention, **about)
+
+
+def _refuse_entities(path: Path) -> None:
+    """Raise about a file that defines entities, before anybody expands them."""
+
+    def refuse(*_: Any) -> None:
+        raise DataError(f"{path}: defines XML entities, which can fill any memory; remove its <!DOCTYPE ...>")
+
+    parser = xml.parsers.expat.ParserCreate()
+    parser.EntityDeclHandler = refuse
+    parser.ExternalEntityRefHandler = refuse  # type: ignore[assignment]
+    try:
+        with path.open("rb") as stream:
+            parser.ParseFile(stream)
+    except (xml.parsers.expat.ExpatError, ValueError, LookupError) as error:
+        raise DataError(f"{path}: damaged, or not XML ({in_a_line(error)})") from None
+
+
+def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Tables:
+    """A list of edges: source, target and attributes, with or without a header."""
+    problems = Problems()
+    text = _text(path, options.encoding)
+    kept = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(_COMMENTS)]
+    if not kept:
+        raise DataError(f"{path}: has no edges; give a line for each, source and target")
+    separator = next((sign for sign in ("\t", ",", ";") if sign in kept[0]), " ")
+    rows = _cells(kept, separator, path)
+    width = len(rows[0])
+    if width < 2:
+        raise DataError(f"{path}: row 1: {width} field; a line has at least a source and a target")
+    first = [cell.strip() for cell in rows[0]]
+    header = (options.source, options.target) == ("source", "target") and tuple(
+        cell.lower() for cell in first[:2]
+    ) in _HEADERS
+    named = {options.source, options.target} <= set(first)
+    names = [options.source, options.target, *_attribute_names(rows, width, options)]
+    if named:
+        names, rows = first, rows[1:]
+    elif header:
+        names, rows = [options.source, options.target, *first[2:]], rows[1:]
+    else:
+        problems.add(str(path), f"has no header; the first row joins {first[0][:30]!r} and {first[1][:30]!r}", 1,
+                     "its columns are taken as " + ", ".join(names), "note")  # fmt: skip
+    odd = [at for at, row in enumerate(rows) if len(row) != len(names)]
+    if odd:
+        problems.add(str(path), f"{len(rows[odd[0]])} fields instead of {len(names)}", odd, "mend these rows", "error")
+        rows = [(row + [""] * len(names))[: len(names)] for row in rows]
+    edges = pd.DataFrame(rows, columns=pd.Index(names, dtype=object), dtype=object)
+    return Tables(edges, None, edge_table=str(path), node_table=str(path), problems=problems, **about)
+
+
+def _attribute_names(rows: list[list[str]], width: int, options: Preparation) -> list[str]:
+    """The third column is a weight, further ones have numbers."""
+    return [options.weight, *(f"attribute {at}" for at in range(2, width - 1))][: width - 2]
+
+
+def _cells(lines: list[str], separator: str, path: Path) -> list[list[str]]:
+    import csv
+
+    if separator == " ":
+        return [line.split() for line in lines]
+    try:
+        return list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator, strict=True, skipinitialspace=True))
+    except csv.Error as error:
+        raise DataError(f"{path}: cannot be read as a list of edges ({in_a_line(error)})") from None
+
+
+def _text(path: Path, encoding: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: is not {error.encoding} text (byte {error.object[error.start]:#04x} at {error.start:,}); "
+            "store it as UTF-8, or say what it is, for example encoding=cp1252"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None

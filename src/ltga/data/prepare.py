@@ -1,0 +1,259 @@
+"""From tables to a graph: decided on one graph (`prepare`), repeated on others (`FittedPreparation.apply`)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch_geometric.data import Data
+
+from ltga.data.assemble import GraphArrays, assemble
+from ltga.data.dataset import Dataset
+from ltga.data.edges import Convention, arrange_edges
+from ltga.data.graph_tables import Tables
+from ltga.data.preparation import Preparation
+from ltga.data.problems import Problems
+from ltga.data.structure import places_nodes
+from ltga.data.table_cells import text_of
+from ltga.data.table_edges import Edges, positions, without_repeats
+from ltga.data.table_features import FittedTable, edge_attributes, node_features
+from ltga.data.table_labels import read_labels, read_splits
+from ltga.errors import did_you_mean
+
+
+class FittedPreparation(BaseModel):
+    """A preparation that has met its graph: categories, fillings, means, scales, classes; `model_dump` is JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    options: Preparation
+    convention: Convention
+    nodes: FittedTable
+    edges: FittedTable
+    classes: tuple[str, ...]
+    placed: str | None = None
+
+    def apply(self, source: Any, *, nodes: pd.DataFrame | None = None) -> PreparedGraph:
+        """The same done to another graph, or to a grown one, whose labels may be missing.
+
+        `source` and `nodes` are those of `ltga.data.as_tables`.
+        """
+        from ltga.data.sources import as_tables  # it stands on this module
+
+        return accepted(as_tables(source, self.options, nodes=nodes), self.options, self)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedGraph:
+    """A graph ready for a network.
+
+    Attributes:
+        arrays: features, labels (-1: not known), edges, masks, names.
+        edge_names: what the columns of edge attributes are.
+        tables: where it came from.
+        fitted: what was done.
+        problems: what was found on the way.
+    """
+
+    arrays: GraphArrays
+    edge_names: tuple[str, ...]
+    tables: Tables
+    fitted: FittedPreparation
+    problems: Problems
+
+    @property
+    def node_ids(self) -> tuple[str, ...]:
+        assert self.arrays.node_ids is not None
+        return self.arrays.node_ids
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How to read the graph again (`ltga.data.read_again`), as JSON can say it."""
+        return {**self.tables.origin, "name": self.tables.name, "preparation": self.fitted.model_dump(mode="json")}
+
+    def dataset(self) -> Dataset:
+        """To train on: a `Dataset` with splits."""
+        return assemble(
+            self.arrays, self.tables.name, self.fitted.convention, self.tables.where,
+            provenance={"path": self.tables.where} if "path" in self.tables.origin else {},
+            reading=self.reading, notes=self.problems.notes,
+        )  # fmt: skip
+
+    def data(self) -> Data:
+        """To predict on: a PyG `Data`, labelled or not."""
+        nodes = len(self.arrays.x)
+        edge_index, edge_attr = arrange_edges(
+            self.arrays.edges, self.fitted.convention, nodes, self.arrays.edge_attr, self.tables.where
+        )
+        data = Data(x=torch.from_numpy(self.arrays.x), edge_index=edge_index, y=torch.from_numpy(self.arrays.y))
+        if edge_attr is not None:
+            data.edge_attr = edge_attr
+        return data
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that was found, and the graph unless something in it is for a person to mend."""
+
+    problems: Problems
+    graph: PreparedGraph | None
+
+
+def accepted(tables: Tables, options: Preparation, fitted: FittedPreparation | None = None) -> PreparedGraph:
+    """The prepared graph, or one line of error about everything that only a person can mend."""
+    outcome = prepare(tables, options, fitted)
+    outcome.problems.refuse(tables.where)
+    assert outcome.graph is not None
+    return outcome.graph
+
+
+def prepared_dataset(tables: Tables, options: Preparation) -> Dataset:
+    """The prepared graph to train on, with a warning if data had to be changed for it."""
+    graph = accepted(tables, options)
+    dataset = graph.dataset()
+    graph.problems.warn(tables.where)
+    return dataset
+
+
+def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | None = None) -> Outcome:
+    """Everything that is wrong with tables, and the graph if it can be made; `fitted` repeats what was done before."""
+    problems = Problems(list(tables.problems.found))
+    node_columns = (options.id,) if fitted or tables.nodes is None else (options.id, options.label)
+    sound = _has_columns(tables.edges, (options.source, options.target), tables.edge_table, "edge", problems)
+    if tables.nodes is not None:
+        sound &= _has_columns(tables.nodes, node_columns, tables.node_table, "node", problems)
+    if fitted is None:
+        _check_names(tables, options, problems)
+    if not sound:
+        return Outcome(problems, None)
+    nodes, kept = _named_once(tables, options, problems)
+    about_nodes = problems.of_rows(kept)
+    convention: Convention = fitted.convention if fitted else options.convention or tables.convention or "directed"
+    ids = text_of(nodes[options.id])
+    edges = _edges(tables, nodes[options.id], ids, convention, options, problems)
+    y, classes = read_labels(nodes, options, tables.node_table, about_nodes, fitted.classes if fitted else None)
+    # Splits matter where a model is trained; elsewhere odd ones are passed over.
+    about_splits = about_nodes if fitted is None else Problems()
+    masks = read_splits(nodes, y, options, tables.node_table, about_splits)
+    if fitted is not None and about_splits.errors:
+        masks = None
+    features = node_features(nodes, edges, options, tables.node_table, about_nodes, fitted.nodes if fitted else None)
+    attributes = edge_attributes(tables, edges, options, problems, fitted.edges if fitted else None)
+    placed = _placed(edges.rows, len(nodes)) if places_nodes(features.fitted.structure) else None
+    if fitted is not None and fitted.placed != placed:
+        problems.add(
+            tables.edge_table, "is another graph than the one whose Laplacian places the nodes", 1,
+            "choose other features with structure=...", "error",
+        )  # fmt: skip
+    if problems.errors or features.values is None:
+        return Outcome(problems, None)
+    fitted = fitted or FittedPreparation(
+        options=options,
+        convention=convention,
+        nodes=features.fitted,
+        edges=attributes.fitted,
+        classes=classes,
+        placed=placed,
+    )
+    node_ids = tuple(ids.to_pylist())
+    arrays = GraphArrays(
+        x=features.values, y=y, edges=edges.rows, masks=masks, edge_attr=attributes.values, class_names=classes,
+        node_names=node_ids, node_ids=node_ids, feature_names=features.names,
+    )  # fmt: skip
+    return Outcome(problems, PreparedGraph(arrays, attributes.names, tables, fitted, problems))
+
+
+def _has_columns(frame: pd.DataFrame, wanted: tuple[str, ...], where: str, kind: str, problems: Problems) -> bool:
+    """Whether a table has rows and the columns that it needs, each once."""
+    columns = list(frame.columns)
+    listed = ", ".join(columns) or "none"
+    before = len(problems.errors)
+    for name in wanted:
+        if name not in columns:
+            option = {"id": "id", "label": "label", "source": "source", "target": "target"}.get(name, name)
+            problems.add(
+                where, f"column {name!r} is missing; found {listed}", 1,
+                f"rename one, or say which it is with {option}=COLUMN", "error",
+            )  # fmt: skip
+    if len(set(columns)) != len(columns):
+        problems.add(where, f"column names repeat: {listed}", 1, "rename them", "error")
+    if len(frame) == 0 and len(problems.errors) == before:
+        problems.add(where, "there are no rows below the header", 1, f"give at least one {kind}", "error")
+    return len(problems.errors) == before
+
+
+def _check_names(tables: Tables, options: Preparation, problems: Problems) -> None:
+    """Add an error for each column that an option names and no table has."""
+    nodes = [] if tables.nodes is None else list(tables.nodes.columns)
+    edges = list(tables.edges.columns)
+    named = [
+        (option, name, [*nodes, *edges]) for option in ("drop", "categorical") for name in getattr(options, option)
+    ]
+    chosen = options.changed
+    named += [
+        (option, chosen[option], there) for option, there in (("split", nodes), ("weight", edges)) if option in chosen
+    ]
+    for option, name, there in named:
+        if name not in there:
+            hint = did_you_mean(name, there, f"found {', '.join(there)}")
+            problems.add(tables.where, f"{option}={name}: there is no such column", 1, hint, "error")
+
+
+def _named_once(tables: Tables, options: Preparation, problems: Problems) -> tuple[pd.DataFrame, np.ndarray]:
+    """The node table, each node once, and which rows these are; made from the edges where there is none."""
+    if tables.nodes is None:
+        ends = [text_of(tables.edges[name]) for name in (options.source, options.target)]
+        named = pa.chunked_array(ends).unique()
+        made = pd.DataFrame({options.id: pd.Series(named.to_numpy(zero_copy_only=False), dtype=object)})
+        return made, np.arange(len(made))
+    nodes = tables.nodes
+    text = text_of(nodes[options.id])
+    codes = text.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    blank = np.flatnonzero(pc.equal(text, "").to_numpy(zero_copy_only=False))
+    problems.add(tables.node_table, f"{options.id} is blank", blank, "every node needs an id", "error")
+    repeated = pd.Series(codes).duplicated().to_numpy()
+    if not repeated.any():
+        return nodes, np.arange(len(nodes))
+    again = np.flatnonzero(repeated)
+    first = int(np.flatnonzero(codes == codes[again[0]])[0])
+    what = f"{options.id} {text[int(again[0])].as_py()!r} repeats row {first + 1}"
+    if options.repeated_ids == "error":
+        problems.add(tables.node_table, what, again, "keep one of them, or choose repeated_ids=first", "error")
+        return nodes, np.arange(len(nodes))
+    problems.add(tables.node_table, what, again, "the first kept (repeated_ids=first)", "mended")
+    return nodes[~repeated], np.flatnonzero(~repeated)
+
+
+def _edges(
+    tables: Tables, ids: pd.Series, id_text: pa.Array, convention: str, options: Preparation, problems: Problems
+) -> Edges:
+    frame, where = tables.edges, tables.edge_table
+    rows = np.empty((len(frame), 2), dtype=np.int64)
+    for at, name in enumerate((options.source, options.target)):
+        rows[:, at] = positions(frame[name], ids, id_text)
+        bad = np.flatnonzero(rows[:, at] < 0)
+        if bad.size:
+            shown = text_of(frame[name].iloc[bad[:1]])[0].as_py()
+            what = f"{name} {shown[:60]!r} is not an id in {tables.node_table}"
+            if options.unknown_ids == "error":
+                problems.add(where, what, bad, "mend it, or choose unknown_ids=drop", "error")
+            else:
+                problems.add(where, what, bad, "left out (unknown_ids=drop)", "mended")
+    kept = np.flatnonzero((rows >= 0).all(axis=1))
+    if not kept.size and not problems.errors:
+        problems.add(where, "no edge joins two nodes of the node table", len(rows), "check the ids", "error")
+    loops = kept[rows[kept, 0] == rows[kept, 1]]
+    problems.add(where, "joins a node with itself", loops, "kept", "note")
+    return without_repeats(Edges(rows[kept], kept, kept), id_text, convention, options, where, problems)
+
+
+def _placed(rows: np.ndarray, num_nodes: int) -> str:
+    ordered = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    return hashlib.sha256(f"{num_nodes} ".encode() + ordered.tobytes()).hexdigest()

@@ -1,0 +1,165 @@
+"""Cells of a table as text, numbers, days or categories, a whole column at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+Kind = Literal["number", "date", "category", "nested"]
+# What people write where a number is not known; only looked for in columns that are numbers otherwise.
+NO_NUMBER = ("", "na", "n/a", "nan", "null", "none", "<na>", "nat", "-", "?")
+_WORDS = {"true": 1.0, "false": 0.0}
+# From this share of numbers on, a column is one of numbers in which something else has strayed.
+_MOSTLY = 0.5
+# 1,5 and 12.345,60: meant as numbers, but nobody can say which; as categories they would be silently wrong.
+_NEARLY_NUMBER = r"^[-+]?[0-9]+([.,' ][0-9]+)+$"
+_DAY = 86_400.0
+_MOST_BITS = 14_000
+
+
+def text_of(series: pd.Series) -> pa.Array:
+    """A column as trimmed text; whole numbers without a decimal point, empty cells as ''.
+
+    >>> text_of(pd.Series([1.0, None, 2.5])).to_pylist(), text_of(pd.Series([" a", None, "3"])).to_pylist()
+    (['1', '', '2.5'], ['a', '', '3'])
+    """
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.astype(object)
+    if pd.api.types.is_bool_dtype(series.dtype) and not series.isna().any():
+        return pa.array(np.where(series.to_numpy(dtype=bool), "True", "False"), pa.large_string())
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
+        return pa.array(series.to_numpy()).cast(pa.large_string())
+    if not _is_text(series):
+        codes, different = pd.factorize(series, use_na_sentinel=True) if series.dtype != object else _factorize(series)
+        words = np.array([*map(_word, different), ""], dtype=object)
+        return _trimmed(pa.array(words[codes], pa.large_string()))
+    cells = series.to_numpy() if series.dtype == object else series.array
+    try:
+        return _trimmed(pa.array(cells, pa.large_string(), from_pandas=True))
+    except UnicodeEncodeError:  # half a character, as in the name of a file that is not text
+        return _trimmed(
+            pa.array([None if gap else _word(cell) for cell, gap in zip(cells, series.isna())], pa.large_string())
+        )
+
+
+def _is_text(series: pd.Series) -> bool:
+    if series.dtype == object:
+        return pd.api.types.infer_dtype(series, skipna=True) in ("string", "empty")
+    return isinstance(series.dtype, pd.StringDtype)
+
+
+def _factorize(series: pd.Series) -> tuple[np.ndarray, list[Any]]:
+    """Objects of any kind by number; -1 for empty cells. True and 1 are two values, though equal to Python."""
+    numbers: dict[tuple[type, Any], int] = {}
+    gaps = series.isna().to_numpy()
+    codes = np.full(len(series), -1, dtype=np.int64)
+    for at, value in enumerate(series.to_numpy(dtype=object)):
+        if not gaps[at]:
+            key = (type(value), value if isinstance(value, str | Real) else str(value))
+            codes[at] = numbers.setdefault(key, len(numbers))
+    return codes, [value for _, value in numbers]
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, float | np.floating) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return hex(value)  # Python refuses to write so many digits
+    return str(value).encode("utf-8", "backslashreplace").decode()
+
+
+def _trimmed(text: pa.Array) -> pa.Array:
+    text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+    return pc.utf8_trim_whitespace(pc.fill_null(text, ""))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column as numbers `[R]` (float64, NaN where there is none), where it is empty, and where it is no number."""
+
+    values: np.ndarray
+    empty: np.ndarray
+    stray: np.ndarray
+
+
+def numbers_of(series: pd.Series) -> Numbers:
+    """A column of numbers, or of text that says numbers.
+
+    >>> numbers_of(pd.Series(["1", "n/a", "x", "2e1", "inf"])).values.tolist()
+    [1.0, nan, nan, 20.0, nan]
+    """
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        values = series.to_numpy(dtype=np.float64)
+        empty = np.isnan(values)
+    else:
+        values, empty = _spoken_numbers(text_of(series))
+    with np.errstate(over="ignore"):  # a network computes in float32
+        stray = ~np.isfinite(values.astype(np.float32)) & ~empty
+    return Numbers(np.where(stray, np.nan, values), empty, stray)
+
+
+def _spoken_numbers(text: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Text as numbers (NaN where it says none) and where it is empty."""
+    try:
+        plain = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text).cast(pa.float64())
+        values = plain.to_numpy(zero_copy_only=False)
+        return values, np.isnan(values)
+    except pa.ArrowInvalid:  # something else than numbers in it; look closer
+        pass
+    lower = pd.Series(pc.utf8_lower(text).to_numpy(zero_copy_only=False), dtype=object)
+    empty = lower.isin(NO_NUMBER).to_numpy()
+    values = pd.to_numeric(lower.where(~empty, None), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    words = lower.map(_WORDS).to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where(np.isnan(words), values, words), empty
+
+
+def days_of(series: pd.Series, date_format: str | None = None) -> Numbers:
+    """A column of dates as days since 1970, fractions of a day included.
+
+    >>> days_of(pd.Series(["1970-01-02", "", "1970-01-03T12:00:00"])).values.tolist()
+    [1.0, nan, 2.5]
+    """
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        empty = series.isna().to_numpy()
+        stamps = pd.to_datetime(series, utc=True)
+    else:
+        text = pd.Series(text_of(series).to_numpy(zero_copy_only=False), dtype=object)
+        empty = text.str.lower().isin(NO_NUMBER).to_numpy()
+        try:
+            stamps = pd.to_datetime(
+                text.where(~empty, None), errors="coerce", utc=True, format=date_format or "ISO8601"
+            )
+        except (ValueError, OverflowError):  # a format that is none
+            stamps = pd.Series(pd.DatetimeIndex([pd.NaT] * len(text), tz="UTC"))
+    gaps = stamps.isna().to_numpy()
+    seconds = stamps.dt.tz_localize(None).to_numpy(dtype="datetime64[us]").astype(np.int64) / 1e6
+    return Numbers(np.where(gaps, np.nan, seconds / _DAY), empty, gaps & ~empty)
+
+
+def kind_of(series: pd.Series, date_format: str | None = None) -> Kind:
+    """What a column holds.
+
+    >>> [kind_of(pd.Series(cells)) for cells in (["1", "2", ""], ["a", "1"], ["2024-01-31"], [[1], [2]])]
+    ['number', 'number', 'date', 'nested']
+    """
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        return "date"
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        return "number"
+    if series.dtype == object and any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in series):
+        return "nested"
+    numbers = numbers_of(series)
+    filled = int((~numbers.empty).sum())
+    if not numbers.stray.any():
+        return "number"
+    if not days_of(series, date_format).stray.any():
+        return "date"
+    nearly = pc.match_substring_regex(text_of(series), _NEARLY_NUMBER).to_numpy(zero_copy_only=False)
+    spoken = filled - int((numbers.stray & ~nearly).sum())
+    return "number" if spoken >= _MOSTLY * filled else "category"

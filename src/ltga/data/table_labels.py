@@ -1,0 +1,121 @@
+"""The label and split columns of a node table."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from ltga.data.preparation import Preparation
+from ltga.data.problems import Problems
+from ltga.data.splits import Masks
+from ltga.data.table_cells import text_of
+
+_SPLIT_PARTS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
+# Beyond so many different labels, most of them on a single node, the column is something else than classes.
+_FEW_CLASSES = 20
+
+
+def read_labels(
+    nodes: pd.DataFrame, options: Preparation, where: str, problems: Problems, known: tuple[str, ...] | None = None
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Labels `[N]` numbered from 0 (-1: not known) and the classes in order; `known` are those of an earlier graph."""
+    if options.label not in nodes:
+        if known is None:
+            what = f"there are no labels (column {options.label!r})"
+            problems.add(where, what, 1, "add them, or say which column it is with label=COLUMN", "error")
+        return np.full(len(nodes), -1, dtype=np.int64), known or ()
+    text = text_of(nodes[options.label])
+    counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in text.value_counts()}
+    classes = known if known is not None else class_order(counts)
+    at = pc.fill_null(pc.index_in(text, value_set=pa.array(classes, text.type)), -1)
+    y = at.to_numpy(zero_copy_only=False).astype(np.int64)
+    if known is None:
+        _check(y, classes, text, options, where, problems)
+    else:
+        strange = sorted(set(class_order(counts)) - set(known))
+        rows = np.flatnonzero(pc.is_in(text, value_set=pa.array(strange, text.type)).to_numpy(zero_copy_only=False))
+        what = f"{options.label} is {strange[0][:40]!r}, a class that was not there before" if strange else ""
+        action = "mend it, or choose new_category=other" if options.new_category == "error" else "taken as not known"
+        problems.add(where, what, rows, action, "error" if options.new_category == "error" else "mended")
+    return y, classes
+
+
+def class_order(labels: dict[str, int]) -> tuple[str, ...]:
+    """Names of classes in order, by number if all are whole numbers; '' and -1 are none.
+
+    >>> class_order(dict.fromkeys(["10", "9", "-1", ""], 1)), class_order(dict.fromkeys(["b", "a"], 1))
+    (('9', '10'), ('a', 'b'))
+    """
+    given = sorted(set(labels) - {"", "-1"})
+    # Digits as in ASCII and few of them: int() knows more scripts, and refuses very long numbers.
+    if all(re.fullmatch("-?[0-9]{1,18}", name) for name in given):
+        given = sorted((name for name in given if int(name) != -1), key=int)
+    elif all(re.fullmatch(r"-?[0-9]{1,18}\.0*", name) for name in given):  # a table of fractions: -1.0 is -1
+        given = [name for name in given if float(name) != -1]
+    return tuple(given)
+
+
+def _check(
+    y: np.ndarray, classes: tuple[str, ...], text: pa.Array, options: Preparation, where: str, problems: Problems
+) -> None:
+    """What is odd about labels to learn from."""
+    place, other = f"{where}, {options.label}", "say which column it is with label=COLUMN"
+    sizes = np.bincount(y[y >= 0], minlength=len(classes))
+    labelled = int(sizes.sum())
+    if labelled == 0:
+        problems.add(place, "all labels are missing", len(y), f"label some nodes, or {other}", "error")
+        return
+    if len(classes) == 1:
+        what = f"the only label is {classes[0][:40]!r}; classification needs at least two"
+        problems.add(place, what, labelled, f"label nodes of another class, or {other}", "error")
+        return
+    single = np.flatnonzero(sizes == 1)
+    if len(single) > len(classes) / 2 and len(classes) > _FEW_CLASSES:
+        what = f"{len(classes):,} different labels on {labelled:,} nodes, {len(single):,} of them on one node only"
+        kind = "numbers to predict" if all(_is_number(name) for name in classes[:100]) else "names"
+        problems.add(place, f"{what}: these look like {kind}, not classes", labelled, other, "error")
+    elif single.size:
+        rows = np.flatnonzero(np.isin(y, single))
+        what = f"{options.label} {classes[single[0]][:40]!r} appears once"
+        problems.add(where, what, rows, "kept: it is learnt from and never tested", "note")
+    unknown = len(y) - labelled
+    if unknown:
+        what = f"{unknown:,} of {len(y):,} labels are not known"
+        problems.add(place, what, unknown, "these nodes are in the graph but in no split", "note")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_splits(
+    nodes: pd.DataFrame, y: np.ndarray, options: Preparation, where: str, problems: Problems
+) -> Masks | None:
+    """Masks `[1, N]` of the three parts, if the table has such a column."""
+    if options.split not in nodes or options.split in options.drop:
+        return None
+    parts = pc.utf8_lower(text_of(nodes[options.split])).to_numpy(zero_copy_only=False)
+    name = options.split
+    odd = np.flatnonzero(~np.isin(parts, [*_SPLIT_PARTS, ""]))
+    problems.add(
+        where, f"{name} must be train, val or test, or blank for none", odd, f"mend it, or choose drop={name}", "error"
+    )
+    bare = np.flatnonzero((parts != "") & (y < 0))
+    what = f"{options.label} is blank or -1 although the node is in a split"
+    problems.add(where, what, bare, "label it, or leave its split blank", "error")
+    masks = np.zeros((3, 1, y.shape[0]), dtype=bool)
+    for part_name, part in _SPLIT_PARTS.items():
+        masks[part, 0] |= parts == part_name
+    if not masks[0].any():
+        problems.add(where, f"column {name} names no train node", 1, "name some", "error")
+    if not masks[1].any():
+        problems.add(where, f"column {name} names no val node", 1, "name some, to choose the best epoch by", "error")
+    return masks[0], masks[1], masks[2]

@@ -1,0 +1,53 @@
+"""The graph of a finished run, read as it was read then; and other graphs, prepared as that one was."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from ltga.data import Dataset, MendedWarning, load_graph
+from ltga.data.readings import prepare_like, read_again
+from ltga.errors import InputError
+from ltga.train.fit import Run
+
+
+def graph_of(run: Run, source: Any = None, root: str | Path | None = None) -> Dataset:
+    """The graph a run was made on, looked up by its name or where its record says it was read.
+
+    Args:
+        run: a finished run.
+        source: where the graph is now, if it has moved.
+        root: folder to look for known datasets in.
+    """
+    name, reading = run.typed.config.dataset.name, run.typed.reading
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MendedWarning)  # it was said when the run was made
+        if reading is not None:
+            return read_again(reading, source, root)
+        if source is not None:
+            return load_graph(source, root)
+        try:
+            return load_graph(name, root)
+        except InputError:
+            raise InputError(
+                f"dataset: the run was made on {name!r}, which is not a known dataset; pass the graph itself"
+            ) from None
+
+
+def graph_to_predict(run: Run, source: Any = None, root: str | Path | None = None) -> tuple[Data, Sequence[Any]]:
+    """A graph for ``run.predict``, prepared like the run's own, and its nodes' ids; labels may be missing."""
+    reading = run.typed.reading
+    if source is not None and reading is not None and "preparation" in reading:
+        prepared = prepare_like(reading, source)
+        return prepared.data(), prepared.node_ids
+    dataset = graph_of(run) if source is None else load_graph(source, root)
+    return dataset.data, ids_of(dataset)
+
+
+def ids_of(dataset: Dataset) -> Sequence[Any]:
+    """What people call the nodes: their ids, else their numbers."""
+    return dataset.node_ids if dataset.node_ids is not None else range(dataset.data.num_nodes)

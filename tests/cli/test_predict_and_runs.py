@@ -1,0 +1,110 @@
+"""``ltga predict`` and ``ltga runs``: from a folder of tables to predictions with people's own ids."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ltga.train import load_run
+
+QUICK = ("--set", "epochs=3", "--set", "hidden_channels=4", "--set", "heads=2", "--set", "backend=torch")
+
+
+def write_customers(folder: Path, count: int = 60, seed: int = 0) -> Path:
+    rng = np.random.default_rng(seed)
+    folder.mkdir()
+    ids = [f"c{number:03d}" for number in range(count)]
+    label = np.where(rng.random(count) < 0.5, "yes", "no")
+    nodes = pd.DataFrame(
+        {"id": ids, "label": label, "income": rng.normal(40_000, 50_000, count), "town": rng.choice(["a", "b"], count)}
+    )
+    nodes.loc[::4, "label"] = None
+    nodes.to_csv(folder / "nodes.csv", index=False)
+    edges = pd.DataFrame({"source": rng.choice(ids, 150), "target": rng.choice(ids, 150)}).query("source != target")
+    edges.to_csv(folder / "edges.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def trained(ltga: Any, tmp_path: Path) -> tuple[Path, Path]:
+    graph = write_customers(tmp_path / "customers")
+    outcome = ltga("train", f"{graph}/", "--method", "ltga-head", "--seeds", 1, "--convention", "undirected, once",
+                   "--out", tmp_path / "runs", *QUICK)  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    return graph, tmp_path / "runs"
+
+
+def test_predictions_have_peoples_ids_and_are_those_of_the_run(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    _, runs = trained
+    (record,) = runs.glob("*.json")
+    out = tmp_path / "p.csv"
+    outcome = ltga("predict", record.stem[:6], "--runs", runs, "--out", out)
+    assert outcome.code == 0, outcome.err
+    frame = pd.read_csv(out)
+    assert frame["node"].tolist() == [f"c{number:03d}" for number in range(60)]
+    run = load_run(record)
+    np.testing.assert_allclose(frame[["p_no", "p_yes"]], np.exp(run.arrays["log_probs"]), atol=1e-5)
+    expected = np.array(["no", "yes"])[run.arrays["log_probs"].argmax(1)]
+    assert frame["predicted"].tolist() == expected.tolist()
+    assert np.allclose(frame[["p_no", "p_yes"]].sum(1), 1)
+
+
+def test_another_graph_is_prepared_as_the_first_was(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    _, runs = trained
+    (record,) = runs.glob("*.json")
+    other = write_customers(tmp_path / "others", 30, seed=7)
+    nodes = pd.read_csv(other / "nodes.csv").drop(columns="label")  # nobody knows their labels
+    nodes.to_csv(other / "nodes.csv", index=False)
+    outcome = ltga("predict", record, f"{other}/", "--out", tmp_path / "p.parquet")
+    assert outcome.code == 0, outcome.err
+    assert len(pd.read_parquet(tmp_path / "p.parquet")) == 30
+
+
+def test_explain_opens_the_run_of_an_undirected_table_graph(ltga: Any, trained: Any) -> None:
+    _, runs = trained
+    (record,) = runs.glob("*.json")
+    outcome = ltga("explain", record, "--node", "c003")
+    assert outcome.code == 0, outcome.err
+
+
+def test_runs_are_listed_compared_and_deleted(ltga: Any, trained: Any) -> None:
+    _, runs = trained
+    (record,) = runs.glob("*.json")
+    rows = json.loads(ltga("runs", runs, "--json").out)
+    assert [row["id"] for row in rows] == [record.stem]
+    assert record.stem[:8] in ltga("runs", runs, record.stem[:5]).out
+    outcome = ltga("runs", runs, record.stem[:5], "--delete")
+    assert outcome.code == 0 and list(runs.glob(f"{record.stem}*")) == []
+
+
+def test_bad_input(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    _, runs = trained
+    (record,) = runs.glob("*.json")
+    for arguments, message in [
+        (("predict", "zzzz", "--runs", runs), "no run in .* begins with 'zzzz'"),
+        (
+            ("predict", record, "--out", tmp_path / "p.xlsx"),
+            "--out: p.xlsx: predictions are written as .csv",
+        ),
+        (("predict", record, tmp_path / "nowhere.csv"), "nowhere.csv"),
+        (("runs", tmp_path / "nowhere"), "there is no folder"),
+        (("runs", runs, "--delete"), "say which runs"),
+    ]:
+        outcome = ltga(*arguments)
+        assert outcome.code == 2 and len(outcome.err.strip().splitlines()) == 1, outcome.err
+        assert re.search(message, outcome.err), outcome.err
+    assert not (tmp_path / "p.xlsx").exists()
+
+
+def test_a_run_is_short_in_a_notebook(trained: Any) -> None:
+    _, runs = trained
+    run = load_run(next(runs.glob("*.json")))
+    assert len(repr(run)) < 200 and "ltga-head" in repr(run)
+    assert run._repr_html_().startswith("<table>") and "customers" in run._repr_html_()
+    assert len(run.plot().axes) == 2
