@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ltga.data.catalogue import CATALOGUE, Facts
 from ltga.data.dataset import Dataset
 from ltga.data.digits_noise import digits_noise
+from ltga.data.graph_folder import GraphFolder, open_graph_folder
 from ltga.data.load import load_dataset
 from ltga.data.nodes import Nodes
 from ltga.data.obtain import data_folders
@@ -22,6 +23,7 @@ __all__ = [
     "CATALOGUE",
     "Dataset",
     "Facts",
+    "GraphFolder",
     "NeighborSampler",
     "Nodes",
     "OnFeatures",
@@ -33,6 +35,7 @@ __all__ = [
     "load_data",
     "load_dataset",
     "load_own_graph",
+    "open_graph_folder",
     "save_data",
     "syntax_graph",
 ]

@@ -15,6 +15,7 @@ from ltga.data.assemble import assemble
 from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
+from ltga.data.graph_folder import is_graph_folder, open_graph_folder
 from ltga.data.npz import read_npz
 from ltga.data.obtain import sha256_of
 from ltga.data.splits import stratified_masks
@@ -46,6 +47,10 @@ def load_own_graph(path: str | Path, convention: str | None = None) -> Dataset:
 
 def _load(path: Path, convention: str | None) -> Dataset:
     where = str(path)
+    if is_graph_folder(path):
+        if convention is not None:
+            raise InputError("convention: a graph folder has its own; leave it out")
+        return open_graph_folder(path).dataset()
     if path.is_dir() or path.name in ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet"):
         folder = path if path.is_dir() else path.parent
         meaning = convention or "directed"
