@@ -123,7 +123,7 @@ def convert(
         ),
     ],
     folder: Annotated[Path | None, typer.Argument(help="The graph folder to write; must not exist.")] = None,
-    features: Annotated[str, typer.Option(help="How features are stored: float32, or float16 in half the room.")] = "float32",
+    features: Annotated[str, typer.Option(help="Kind of the stored features: float32 or float16.")] = "float32",
     memory: Annotated[str, typer.Option(help="Memory to sort edges in, for example 512M or 2G.")] = "1G",
     convention: Convention = None,
     check: Annotated[bool, typer.Option("--check", help="Compare a graph folder with its checksums instead.")] = False,

@@ -153,7 +153,7 @@ def draw_weighted(begin, end, codes, key, weight, offsets, picks):  # type: igno
             else:
                 continue
             if held == count:
-                worst = np.argmax(worth)
+                worst = int(np.argmax(worth))
         picks[first : first + count].sort()
 
 

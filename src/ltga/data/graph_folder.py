@@ -258,8 +258,8 @@ def _check_shapes(path: Path, manifest: dict[str, Any], arrays: dict[str, np.nda
     for name, array in arrays.items():
         wanted = expected[name]
         if len(wanted) != array.ndim or any(want not in (None, size) for want, size in zip(wanted, array.shape)):
-            raise DataError(f"{path}: {name}.npy has shape {list(array.shape)} in a graph of {nodes} nodes and {edges} edges")
+            sizes = f"{nodes} nodes and {edges} edges"
+            raise DataError(f"{path}: {name}.npy has shape {list(array.shape)} in a graph of {sizes}; {_AGAIN}")
     ptr = arrays["ptr"]
     if nodes == 0 or int(ptr[0]) != 0 or int(ptr[-1]) != edges:
         raise DataError(f"{path}: ptr.npy does not fit {nodes} nodes and {edges} edges; {_AGAIN}")
-

@@ -59,7 +59,8 @@ class EdgeSorter:
         """Targets, sources and what they carry, sorted, a part at a time."""
         self._write_run()
         runs = [np.load(self._file("keys", run), mmap_mode="r") for run in range(self.num_runs)]
-        carried = [np.load(self._file("carried", run), mmap_mode="r") for run in range(self.num_runs * (self._width > 0))]
+        with_carried = self.num_runs if self._width else 0
+        carried = [np.load(self._file("carried", run), mmap_mode="r") for run in range(with_carried)]
         block = max(self.run_rows // max(len(runs), 1), 1)
         at = [0] * len(runs)
         while open_runs := [run for run in range(len(runs)) if at[run] < len(runs[run])]:

@@ -31,7 +31,8 @@ def open_source(source: str, convention: str | None = None, root: Path | None = 
     """The stream of a graph: a folder with two tables, an npz file, ``power-law:...``, or a dataset by name or path."""
     if source == "power-law" or source.startswith("power-law:"):
         _refuse_convention(convention, "power-law")
-        return PowerLaw(**parse_knobs("power-law", PowerLaw, source.partition(":")[2]))
+        knobs: dict[str, Any] = parse_knobs("power-law", PowerLaw, source.partition(":")[2])
+        return PowerLaw(**knobs)
     path = Path(source).expanduser()
     if path.suffix == ".npz" and path.is_file() and _has_dense_features(path):
         return NpzStream(path, convention)
@@ -97,7 +98,8 @@ class NpzStream:
         self.convention = check_convention(convention or ("undirected, once" if stored is None else str(stored)))
         self.repeats = "keep" if self.convention == "both directions" else "drop"
         self.provenance: dict[str, Any] = {"path": str(path)}
-        shapes = {key: _Entry(path, key).shape for key in ("node_features", "edges", "edge_features") if _has(path, key)}
+        streamed = [key for key in ("node_features", "edges", "edge_features") if _has(path, key)]
+        shapes = {key: _Entry(path, key).shape for key in streamed}
         labels = self._small.get("node_labels")
         if "edges" not in shapes or labels is None:
             raise DataError(f"{path}: the npz schema needs node_labels and edges")
@@ -141,10 +143,10 @@ class NpzStream:
         if len(given) != len(_MASKS):
             raise DataError(f"{self._path}: found {', '.join(given)} only; give {', '.join(_MASKS)} or none of them")
         masks = [np.atleast_2d(self._small[key]) for key in _MASKS]
-        count = len(self._small["node_labels"])
-        if any(mask.shape != masks[0].shape or mask.shape[1] != count or mask.dtype.kind not in "biu" for mask in masks):
-            raise DataError(f"{self._path}: masks must be true/false of shape [splits, {count}]")
-        if any(not np.isin(mask, (0, 1)).all() for mask in masks):
+        shape = (len(masks[0]), len(self._small["node_labels"]))
+        if any(mask.shape != shape for mask in masks):
+            raise DataError(f"{self._path}: masks must be of one shape [splits, {shape[1]}]")
+        if any(mask.dtype.kind not in "biu" or not np.isin(mask, (0, 1)).all() for mask in masks):
             raise DataError(f"{self._path}: masks must hold true/false (or 0/1) only")
         total = sum(mask.astype(np.uint8) for mask in masks)
         if (np.asarray(total) > 1).any():
@@ -191,7 +193,7 @@ class _Opened:
             shape, fortran, dtype = read(self._stream)
         except Exception as error:  # a header is a Python literal; a damaged one can raise nearly anything
             raise DataError(f"{self._path}: {self._key} cannot be read ({in_a_line(error)}); fetch it again") from None
-        if dtype.hasobject or fortran and len(shape) > 1 or not shape:
+        if dtype.hasobject or (fortran and len(shape) > 1) or not shape:
             raise DataError(f"{self._path}: {self._key} must be an array of numbers, stored by rows")
         return self._stream, shape, dtype
 

@@ -78,7 +78,7 @@ class TableStream:
                     self._edges.fail(first + int(bad[0]), f"{column} {name!r} is not an id in {self._nodes.path}")
             columns = [self._edges.numbers(batch, column, first) for column in self.edge_columns]
             times = self._edges.numbers(batch, "time", first, np.float64) if self.timed else None
-            yield EdgeBlock(*ends, np.stack(columns, axis=1) if columns else None, times)
+            yield EdgeBlock(ends[0], ends[1], np.stack(columns, axis=1) if columns else None, times)
 
     def classes(self) -> tuple[tuple[str, ...], np.ndarray | None]:
         names = class_order(self._labels)

@@ -81,8 +81,6 @@ class GraphStream(Protocol):
         ...
 
 
-
-
 def write_graph_folder(
     stream: GraphStream,
     folder: str | Path,
@@ -177,9 +175,10 @@ class _Conversion:
                 rows = block.x.astype(self.features)
             if not np.isfinite(rows).all():
                 node, column = np.argwhere(~np.isfinite(rows))[0].tolist()
-                fault = "is not finite" if not np.isfinite(block.x[node, column]) else f"does not fit {self.features}"
                 value = block.x[node, column]
-                raise DataError(f"{self.stream.where}: feature {column} of node {count + node} is {value}, which {fault}")
+                fault = f"does not fit {self.features}" if np.isfinite(value) else "is not finite"
+                where = f"{self.stream.where}: feature {column} of node {count + node}"
+                raise DataError(f"{where} is {value}, which {fault}")
             x.write(rows)
             y.write(block.y.astype(np.int32))
             if ids is not None and ids_ptr is not None and block.names is not None:

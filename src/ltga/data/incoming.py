@@ -109,7 +109,8 @@ class Incoming:
             node_counts.append(numbers.count - first)
         nodes, tree = numbers.finish()
         counts = [len(hop) for hop in edges]
-        return Drawn(nodes, *map(np.concatenate, (sources, targets, edges)), tree, node_counts, counts)
+        source, target, numbered = (np.concatenate(hops) for hops in (sources, targets, edges))
+        return Drawn(nodes, source, target, numbered, tree, node_counts, counts)
 
     def _check(self, result: int) -> int:
         if result < 0:
@@ -188,8 +189,10 @@ class _TreeNumbers:
         return self.nodes[: self.count].copy(), self._tree[: self.count].copy()
 
 
-def group_edges(edge_index: np.ndarray, num_nodes: int, **attributes: np.ndarray | None) -> Incoming:
-    """Edges ``[2, E]``, checked before, grouped by target; of equal target in the order of their time, then as given."""
+def group_edges(
+    edge_index: np.ndarray, num_nodes: int, weight: np.ndarray | None = None, time: np.ndarray | None = None
+) -> Incoming:
+    """Edges ``[2, E]``, checked before, grouped by target; of one target in the order of their time, then as given."""
     from ltga.data.compiled_draws import group_by_target
 
     source, target = edge_index
@@ -197,12 +200,11 @@ def group_edges(edge_index: np.ndarray, num_nodes: int, **attributes: np.ndarray
     grouped = np.empty(len(source), np.int32 if num_nodes < 2**31 else np.int64)
     edges = np.empty(len(source), np.int64)
     group_by_target(source, target, ptr, grouped, edges)
-    time = attributes.get("time")
     if time is not None:
         edges = np.lexsort((time, target))
         grouped = source[edges].astype(grouped.dtype)
-    sorted_attributes = {name: value[edges] for name, value in attributes.items() if value is not None}
-    return Incoming(ptr, grouped, edges, **sorted_attributes)
+    weight, time = (None if values is None else values[edges] for values in (weight, time))
+    return Incoming(ptr, grouped, edges, weight, time)
 
 
 def as_weights(values: np.ndarray, name: str) -> np.ndarray:

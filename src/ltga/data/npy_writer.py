@@ -30,7 +30,7 @@ class NpyWriter:
         """Append rows ``[n]`` or ``[n, columns]``."""
         if rows.dtype != self.dtype or rows.shape[1:] != self._shape()[1:]:
             raise ValueError(f"{self.path.name}: {rows.dtype} {rows.shape} instead of {self.dtype} {self._shape()}")
-        self._stream.write(memoryview(np.ascontiguousarray(rows)).cast("B") if rows.size else b"")
+        self._stream.write(np.ascontiguousarray(rows).data.cast("B") if rows.size else b"")
         self._rows += len(rows)
 
     def close(self) -> list[int]:

@@ -112,13 +112,14 @@ class NeighborSampler:
 
     def __iter__(self) -> Iterator[Data]:
         self._passes += 1
-        return self.epoch(self._passes - 1, self.batch)
+        return self.prepared(self._passes - 1, self.batch)
 
-    def epoch(self, number: int, make: Callable[[Sample], Result] = lambda sample: sample) -> Iterator[Result]:  # type: ignore[assignment, return-value]
-        """The samples of one pass over the seeds, a function of ``(seed, number)`` alone.
+    def epoch(self, number: int) -> Iterator[Sample]:
+        """The samples of one pass over the seeds, a function of ``(seed, number)`` alone."""
+        return self.prepared(number, lambda sample: sample)
 
-        ``make`` turns a sample into what is wanted of it, in the thread that drew the sample.
-        """
+    def prepared(self, number: int, make: Callable[[Sample], Result]) -> Iterator[Result]:
+        """What ``make`` makes of the samples of :meth:`epoch`, in the threads that draw them."""
         # Hashed together, because torch's generator looks at 32 bits of its seed only.
         mixed = int(np.random.SeedSequence((self.seed, number)).generate_state(1)[0])
         order = torch.arange(len(self.nodes))
@@ -167,8 +168,8 @@ class NeighborSampler:
             attributes = self.data.attributes(sample.nodes.numpy(), sample.edges.numpy())
         else:
             attributes = _cut(self.data, sample)
-        for key, value in attributes.items():
-            batch[key] = value
+        for name, attribute in attributes.items():
+            batch[name] = attribute
         batch.edge_index, batch.n_id, batch.e_id = sample.edge_index, sample.nodes, sample.edges
         batch.seeds, batch.batch_size = sample.seeds, sample.num_seeds
         batch.num_sampled_nodes, batch.num_sampled_edges = list(sample.node_counts), list(sample.edge_counts)
@@ -222,14 +223,14 @@ def _cut(data: Data, sample: Sample) -> dict[str, Any]:
         if key in ("edge_index", "num_nodes"):
             continue
         if isinstance(value, Tensor) and data.is_node_attr(key):
-            value = _rows(value, sample.nodes)
+            value = rows_of(value, sample.nodes)
         elif isinstance(value, Tensor) and data.is_edge_attr(key):
-            value = _rows(value, sample.edges)
+            value = rows_of(value, sample.edges)
         cut[key] = value
     return cut
 
 
-def _rows(values: Tensor, rows: Tensor) -> Tensor:
+def rows_of(values: Tensor, rows: Tensor) -> Tensor:
     """Rows of a tensor, where possible by numpy: torch would start a second team of threads from a prefetching one."""
     if values.requires_grad or values.device.type != "cpu" or values.layout != torch.strided or values.dim() == 0:
         return values[rows]
