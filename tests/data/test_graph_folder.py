@@ -1,4 +1,4 @@
-"""Graph folders: the same graph as in memory, whatever the source and however little memory; damage is told in a line."""
+"""Graph folders: the graph that memory would hold, from any source; damage is told in a line."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def write_tables(folder: Path, suffix: str, names: str = "text", edges: int = 50
     table = pd.DataFrame({"source": [ids[a] for a in pairs[:, 0]], "target": [ids[b] for b in pairs[:, 1]], **columns})
     folder.mkdir()
     for name, frame in (("nodes", nodes), ("edges", table)):
-        frame.to_csv(folder / f"{name}.csv", index=False) if suffix == "csv" else frame.to_parquet(folder / f"{name}.parquet")
+        frame.to_csv(folder / f"{name}.csv", index=False) if suffix == "csv" else frame.to_parquet(
+            folder / f"{name}.parquet"
+        )
     return folder
 
 
@@ -109,7 +111,9 @@ def test_npz_gives_the_graph_that_the_reader_in_memory_gives(
     made = write_graph_folder(open_source(str(path)), tmp_path / "graph")
     assert_same_graph(made.dataset(), load_dataset(path))
     assert made.manifest["provenance"]["repeats_dropped"] == (
-        0 if attributes or convention == "both directions" else (9 if convention == "directed" else 18 - loops(edges[:9]))
+        0
+        if attributes or convention == "both directions"
+        else (9 if convention == "directed" else 18 - loops(edges[:9]))
     )
 
 
@@ -320,7 +324,7 @@ def test_repeated_edges_of_tables_and_too_large_features_are_refused(tmp_path: P
         write_graph_folder(open_source(str(folder)), tmp_path / "graph")
     spoil(folder, "edges.csv", 400, "näme 1,näme 1")
     spoil(folder, "nodes.csv", 90, "näme 89,red,1e6,2")
-    with pytest.raises(DataError, match="feature 0 of node 89 is 1000000.0, which does not fit float16"):
+    with pytest.raises(DataError, match=r"feature 0 of node 89 is 1000000\.0, which does not fit float16"):
         write_graph_folder(open_source(str(folder)), tmp_path / "graph", features="float16")
 
 

@@ -48,7 +48,7 @@ def test_subsets_are_uniform(leaves: int, fanout: int) -> None:
 
 
 def test_many_nodes_of_one_batch_draw_alike_and_apart() -> None:
-    """4,000 nodes of 7 edges each, 3 drawn: positions are uniform, and neighbouring nodes do not agree by more than chance."""
+    """4,000 nodes of 7 edges each, 3 drawn: places are uniform, and neighbours agree no more than by chance."""
     nodes, degree, fanout = 4000, 7, 3
     source = torch.arange(nodes * degree) % nodes
     data = Data(edge_index=torch.stack([source, torch.arange(nodes).repeat_interleave(degree)]), num_nodes=nodes)
