@@ -1,0 +1,105 @@
+"""Peak memory of full-batch training by size, measured, and the constants of `ltga.train.memory` fitted to it.
+
+    python benchmarks/memory.py                        # some three minutes; writes results/memory.json
+    python benchmarks/memory.py child '{"nodes": 20000, ...}'
+
+Every size is a process of its own: `ltga.fit` for two epochs on a random graph, peak resident memory above what was
+there before. Constants are the smallest that lie above none of the measurements by more than the fit must.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+SMALL = {"nodes": 20_000, "edges": 200_000, "features": 64, "hidden": 16, "heads": 8, "layers": 2, "classes": 8}
+FITTED: list[dict[str, int]] = [
+    SMALL,
+    {**SMALL, "edges": 1_000_000},
+    {**SMALL, "nodes": 80_000},
+    {**SMALL, "features": 512},
+    {**SMALL, "hidden": 64},
+    {**SMALL, "heads": 2, "edges": 1_000_000},
+    {**SMALL, "layers": 4},
+    {**SMALL, "nodes": 100_000, "edges": 500_000, "hidden": 32, "heads": 4},
+    {**SMALL, "classes": 40, "nodes": 60_000},
+]
+KEPT_BACK: list[dict[str, int]] = [
+    {**SMALL, "nodes": 50_000, "edges": 800_000, "features": 128, "heads": 4, "hidden": 32, "layers": 3},
+    {**SMALL, "nodes": 120_000, "edges": 600_000, "features": 32, "hidden": 8, "heads": 8},
+]
+METHODS = ("ltga-head", "ltga-edge")
+
+
+def peak(
+    nodes: int, edges: int, features: int, hidden: int, heads: int, layers: int, classes: int, method: str
+) -> dict[str, Any]:
+    """Bytes above the graph itself that two epochs need at once."""
+    import torch
+    from torch_geometric.data import Data
+
+    from ltga import fit
+    from ltga.data import csbm, dataset_from_data
+
+    protocol = {"epochs": 2, "patience": 2, "warmup": 0, "hidden_channels": 4, "heads": 2, "num_layers": 2}
+    fit(csbm(num_nodes=60), method, protocol=protocol)  # loads and compiles what is needed
+    torch.manual_seed(0)
+    data = Data(
+        x=torch.randn(nodes, features),
+        edge_index=torch.randint(0, nodes, (2, edges)),
+        y=torch.arange(nodes) % classes,
+    )
+    dataset = dataset_from_data(data)
+    del data
+    protocol |= {"hidden_channels": hidden, "heads": heads, "num_layers": layers}
+    before = _status("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    fit(dataset, method, protocol=protocol)
+    return {"bytes": _status("VmHWM") - before}
+
+
+def _status(field: str) -> int:
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) * 1024
+
+
+def measured(size: dict[str, int], method: str) -> int:
+    given = json.dumps({**size, "method": method})
+    done = subprocess.run([sys.executable, __file__, "child", given], check=True, capture_output=True, text=True)
+    return int(json.loads(done.stdout)["bytes"])
+
+
+def main() -> None:
+    from scipy.optimize import nnls
+
+    from ltga.train.memory import terms
+
+    results: dict[str, Any] = {"methods": {}}
+    for method in METHODS:
+        rows = [{**size, "bytes": measured(size, method)} for size in FITTED]
+        kept_back = [{**size, "bytes": measured(size, method)} for size in KEPT_BACK]
+        design = np.array([list(terms(**size).values()) for size in FITTED], dtype=float)
+        found = np.array([row["bytes"] for row in rows], dtype=float)
+        constants, _ = nnls(design / found[:, None], np.ones(len(found)))  # in relative errors
+        names = list(terms(**SMALL))
+        for size, row in zip(FITTED + KEPT_BACK, rows + kept_back):
+            row["predicted"] = int(sum(c * t for c, t in zip(constants, terms(**size).values())))
+            print(method, {key: row[key] for key in row}, f"{row['predicted'] / row['bytes']:.2f}", flush=True)
+        results["methods"][method] = {
+            "constants": dict(zip(names, constants.tolist())), "fitted": rows, "kept_back": kept_back,
+        }  # fmt: skip
+    (HERE / "results" / "memory.json").write_text(json.dumps(results, indent=1) + "\n")
+    print(json.dumps({method: found["constants"] for method, found in results["methods"].items()}, indent=1))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["child"]:
+        print(json.dumps(peak(**json.loads(sys.argv[2]))))
+    else:
+        main()
