@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +159,34 @@ def test_little_memory_gives_the_same_files(tmp_path: Path) -> None:
     target = np.repeat(np.arange(3000), np.diff(made.ptr))
     assert 0.6 < (made.y[made.source] == made.y[target]).mean() < 0.75  # 0.6 + 0.4 / 8 by design
     assert (made.split(0)[0].sum(), made.split(0)[2].sum()) == (pytest.approx(30, abs=20), pytest.approx(60, abs=30))
+
+
+MEASURED = """
+import re
+from pathlib import Path
+from ltga.data.graph_folder_write import write_graph_folder
+from ltga.data.power_law import PowerLaw
+
+def status(field):
+    return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if field in line).split()[1])
+
+write_graph_folder(PowerLaw(num_nodes=1000), "warm")
+told = []
+before = status("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")
+stream = PowerLaw(num_nodes=300_000, num_edges=6_000_000, num_features=2)
+write_graph_folder(stream, "graph", memory=16 << 20, say=told.append)
+promised = next(int(found[1]) for line in told if (found := re.search(r"up to ([0-9,]+) MiB", line)))
+print(promised, (status("VmHWM") - before) / 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from Linux's /proc")
+def test_memory_is_no_more_than_told(tmp_path: Path) -> None:
+    """The edges as keys are 48 MB. 24 MiB are for the blocks that nodes and edges come in."""
+    done = subprocess.run([sys.executable, "-c", MEASURED], cwd=tmp_path, capture_output=True, text=True, check=True)
+    told, needed = map(float, done.stdout.split())
+    assert told < 40 and needed < told + 24
 
 
 def test_times_order_the_edges_and_the_sampler_reads_them(tmp_path: Path) -> None:

@@ -15,8 +15,10 @@ from ltga.errors import DataError
 MOST_NODES = 2**32
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-# Beside a run there are its sorted copy, the order that sorts it, and what is just being added.
-_COPIES = 4
+# Bytes that are in use at once for every edge of a run: its key as collected and as sorted, and of what it carries
+# also the order that sorts it; and for every edge of a merged part, with all that its user makes of it.
+_RUN, _RUN_CARRIED = 20, 32
+_PART, _PART_CARRIED = 120, 40
 
 
 class EdgeSorter:
@@ -37,11 +39,16 @@ class EdgeSorter:
 
     def __init__(self, folder: Path, width: int, memory: int) -> None:
         self._folder, self._width = folder, width
-        self.run_rows = max(memory // (_COPIES * 8 * (1 + width)), 1024)
+        self.run_rows = max(memory // (_RUN + _RUN_CARRIED * width), 1024)
+        self.part_rows = max(memory // (_PART + _PART_CARRIED * width), 1024)
         self._keys: list[np.ndarray] = []
         self._carried: list[np.ndarray] = []
         self._held = 0
-        self.num_runs = 0
+        self._rows: list[int] = []
+
+    @property
+    def num_runs(self) -> int:
+        return len(self._rows)
 
     def add(self, source: np.ndarray, target: np.ndarray, carried: np.ndarray | None = None) -> None:
         """Edges ``[m]`` and what they carry ``[m, width]``."""
@@ -58,43 +65,50 @@ class EdgeSorter:
     def merged(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
         """Targets, sources and what they carry, sorted, a part at a time."""
         self._write_run()
-        runs = [np.load(self._file("keys", run), mmap_mode="r") for run in range(self.num_runs)]
-        with_carried = self.num_runs if self._width else 0
-        carried = [np.load(self._file("carried", run), mmap_mode="r") for run in range(with_carried)]
-        block = max(self.run_rows // max(len(runs), 1), 1)
-        at = [0] * len(runs)
-        while open_runs := [run for run in range(len(runs)) if at[run] < len(runs[run])]:
-            heads = {run: np.array(runs[run][at[run] : at[run] + block]) for run in open_runs}
+        block = max(self.part_rows // max(self.num_runs, 1), 1)
+        left = self._rows.copy()
+        at = [0] * self.num_runs
+        while open_runs := [run for run in range(self.num_runs) if left[run]]:
+            heads = {run: self._read("keys", run, at[run], min(block, left[run])) for run in open_runs}
             bound = min(head[-1] for head in heads.values())  # what is not beyond it can be in no later part
             until = {run: int(np.searchsorted(head, bound, side="right")) for run, head in heads.items()}
-            keys = np.concatenate([heads[run][: until[run]] for run in open_runs])
-            payload = None
-            if carried:
+            keys = np.concatenate([heads.pop(run)[: until[run]] for run in open_runs])
+            carried = None
+            if self._width:
                 order = np.argsort(keys, kind="stable")
-                parts = [carried[run][at[run] : at[run] + until[run]] for run in open_runs]
-                keys, payload = keys[order], np.concatenate(parts)[order]
+                parts = [self._read("carried", run, at[run], until[run]) for run in open_runs]
+                keys, carried = keys[order], np.concatenate(parts)[order]
             else:
                 keys.sort()
             for run in open_runs:
                 at[run] += until[run]
-            yield (keys >> _HALF).astype(np.int64), (keys & _LOW).astype(np.int64), payload
+                left[run] -= until[run]
+            yield (keys >> _HALF).astype(np.int64), (keys & _LOW).astype(np.int64), carried
 
     def _write_run(self) -> None:
         if not self._held:
             return
         keys = np.concatenate(self._keys)
+        self._keys = []
         if self._width:
             order = np.argsort(keys, kind="stable")
-            np.save(self._file("carried", self.num_runs), np.concatenate(self._carried)[order])
+            np.concatenate(self._carried)[order].tofile(self._file("carried", self.num_runs))
             keys = keys[order]
         else:
             keys.sort()
-        np.save(self._file("keys", self.num_runs), keys)
-        self._keys, self._carried, self._held = [], [], 0
-        self.num_runs += 1
+        keys.tofile(self._file("keys", self.num_runs))
+        self._rows.append(len(keys))
+        self._carried, self._held = [], 0
+
+    def _read(self, what: str, run: int, first: int, count: int) -> np.ndarray:
+        """Rows of a run. Not mapped: what is mapped counts as memory in use until the system wants it back."""
+        if what == "keys":
+            return np.fromfile(self._file(what, run), np.uint64, count, offset=8 * first)
+        size, start = count * self._width, 8 * first * self._width
+        return np.fromfile(self._file(what, run), np.float64, size, offset=start).reshape(count, self._width)
 
     def _file(self, what: str, run: int) -> Path:
-        return self._folder / f"{what}-{run}.npy"
+        return self._folder / f"{what}-{run}"
 
 
 class Symmetry:

@@ -26,8 +26,8 @@ from ltga.data.splits import stratified_masks
 from ltga.errors import DataError, InputError
 
 MEMORY = 1024**3
-# Degrees, labels, and what ten splits need while they are drawn.
-_BYTES_PER_NODE = 8 + 8 + 4 * 10
+# Bytes for every node: degrees and labels; what a split needs while it is drawn and checked; finding nodes by name.
+_NODE, _SPLIT, _NAME = 40, 9, 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def write_graph_folder(
 
     Args:
         features: "float32" or "float16", which takes half the room.
-        memory: bytes to sort edges in; beside it, some for every node (told by ``say``).
+        memory: bytes to sort edges in; beside it some 50 to 180 for every node, which ``say`` tells.
         say: called with a line about what happens now.
     """
     folder = Path(folder).expanduser()
@@ -130,8 +130,7 @@ class _Conversion:
         self.say("reading nodes")
         num_nodes = self._nodes()
         class_names, splits = self._labels_and_splits()
-        told = (self.memory + num_nodes * _BYTES_PER_NODE) / 1024**2
-        self.say(f"reading edges; memory: about {told:,.0f} MiB, of it {self.memory / 1024**2:,.0f} to sort in")
+        self._tell_memory(num_nodes)
         dropped = self._edges(num_nodes)
         self.say("computing checksums")
         for name, entry in self.arrays.items():
@@ -152,6 +151,14 @@ class _Conversion:
             stream.write(json.dumps(manifest, indent=1, allow_nan=False) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
+
+    def _tell_memory(self, num_nodes: int) -> None:
+        per_node = _NODE + _SPLIT * self.arrays["splits"]["shape"][0] + _NAME * ("ids_ptr" in self.arrays)
+        sort, nodes = self.memory / 1024**2, num_nodes * per_node / 1024**2
+        self.say(
+            f"reading edges; memory: up to {sort + nodes:,.0f} MiB beside the program's own, "
+            f"{sort:,.0f} to sort in and {per_node} bytes for each of {num_nodes:,} nodes"
+        )
 
     def _new(self, name: str, dtype: Any, columns: int | None = None) -> NpyWriter:
         return NpyWriter(self.part / f"{name}.npy", np.dtype(dtype), columns)
