@@ -236,8 +236,8 @@ def sampling() -> str:
         f"{settings['nodes']:,} nodes, {settings['edges']:,} edges, fan-out {', '.join(map(str, settings['fanout']))}, "
         f"{settings['batch_size']:,} seeds a batch; load of the machine {found['machine']['load_average'][0]:.1f} on "
         f"{found['machine']['cores']} cores. NeighborLoader on torch-sparse: {found['torch_sparse']}. A batch of "
-        f"training (sample, features, a step of a {len(settings['fanout'])}-layer LTGA) takes {our_batch:.2f} s instead of "
-        f"{plain_batch:.2f} s."
+        f"training (sample, features, a step of a {len(settings['fanout'])}-layer LTGA) takes {our_batch:.2f} s "
+        f"instead of {plain_batch:.2f} s."
     )
 
 

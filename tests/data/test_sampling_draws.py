@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 
@@ -140,6 +143,25 @@ def test_threads_change_nothing(timed: bool) -> None:
         for ours, theirs in zip(passes[0], other, strict=True):
             assert ours.keys() == theirs.keys()
             assert all(torch.equal(torch.as_tensor(ours[k]), torch.as_tensor(theirs[k])) for k in ours)
+
+
+INTERPRETED = """
+import torch
+from torch_geometric.data import Data
+from ltga.data import NeighborSampler
+edges = torch.randint(0, 50, (2, 900), generator=torch.Generator().manual_seed(0))
+data = Data(edge_index=edges, num_nodes=50, w=torch.arange(900) % 7)
+samplers = [NeighborSampler(data, fanout, batch_size=10, weight_attr=w) for fanout, w in (([5, 40], None), ([3], "w"))]
+print([sample.edges.tolist() for sampler in samplers for sample in sampler.epoch(0)])
+"""
+
+
+def test_without_a_compiler_the_draws_are_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(INTERPRETED, {})
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-c", INTERPRETED]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == capsys.readouterr().out != "[]"
 
 
 def test_prefetching_runs_ahead_stops_and_raises() -> None:
