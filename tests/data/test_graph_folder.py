@@ -128,6 +128,13 @@ def test_a_dataset_keeps_its_edges_as_they_stand(tmp_path: Path) -> None:
     dataset.data.edge_attr = torch.rand(dataset.data.num_edges, 3)
     made = write_graph_folder(DatasetStream(dataset), tmp_path / "graph")
     assert_same_graph(made.dataset(), dataset)
+    dataset.data.edge_time = torch.randperm(dataset.data.num_edges)
+    timed = write_graph_folder(DatasetStream(dataset), tmp_path / "timed").dataset()
+    assert_same_graph(timed, dataset)
+    told = dict(zip(map(tuple, dataset.data.edge_index.T.tolist()), dataset.data.edge_time.tolist()))
+    assert [told[tuple(pair)] for pair in timed.data.edge_index.T.tolist()] == timed.data.edge_time.tolist()
+    with pytest.raises(InputError, match="is a graph folder already"):
+        open_source(str(made.path))
 
 
 def test_the_external_sort_is_numpys_in_any_number_of_runs(tmp_path: Path) -> None:

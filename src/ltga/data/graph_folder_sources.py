@@ -13,9 +13,10 @@ import numpy as np
 
 from ltga.data.bounds import in_a_line
 from ltga.data.dataset import Dataset
-from ltga.data.graph_folder import PARTS
+from ltga.data.graph_folder import PARTS, is_graph_folder
 from ltga.data.graph_folder_tables import TableStream
 from ltga.data.graph_folder_write import EdgeBlock, GraphStream, NodeBlock, check_convention
+from ltga.data.incoming import as_times
 from ltga.data.knobs import parse_knobs
 from ltga.data.load import load_dataset
 from ltga.data.npz import read_arrays
@@ -40,6 +41,8 @@ def open_source(source: str, convention: str | None = None, root: Path | None = 
         path = path.parent
     if path.is_dir() and any((path / f"edges{suffix}").exists() for suffix in (".csv", ".parquet")):
         return TableStream(path, convention or "directed")
+    if is_graph_folder(path):
+        raise InputError(f"source: {path} is a graph folder already; there is nothing to convert")
     name = f"./{source}" if path.is_dir() and "/" not in source else source
     return DatasetStream(load_dataset(name, root, convention=convention))
 
@@ -50,9 +53,9 @@ def _refuse_convention(convention: str | None, name: str) -> None:
 
 
 class DatasetStream:
-    """A dataset that is in memory."""
+    """A dataset that is in memory; the attribute ``edge_time`` of its data, if it has one, is the time of its edges."""
 
-    convention, repeats, timed = "as it stands", "keep", False
+    convention, repeats = "as it stands", "keep"
 
     def __init__(self, dataset: Dataset) -> None:
         self.name = self.where = dataset.name
@@ -61,6 +64,11 @@ class DatasetStream:
         self._attributes = None if attributes is None else attributes.numpy().reshape(len(attributes), -1)
         width = 0 if self._attributes is None else self._attributes.shape[1]
         self.edge_columns = tuple(f"attribute {at}" for at in range(width)) if width != 1 else ("weight",)
+        times = dataset.data.get("edge_time")
+        self._times = None if times is None else as_times(times.numpy(force=True).reshape(-1), "edge_time")
+        self.timed = self._times is not None
+        if self._times is not None and len(self._times) != dataset.data.num_edges:
+            raise InputError(f"edge_time: {len(self._times)} times for {dataset.data.num_edges} edges; give one each")
         self.provenance: dict[str, Any] = {"source": dataset.name}
 
     def nodes(self) -> Iterator[NodeBlock]:
@@ -73,7 +81,8 @@ class DatasetStream:
         source, target = self._dataset.data.edge_index.numpy()
         for first in range(0, len(source), _ROWS):
             part = slice(first, first + _ROWS)
-            yield EdgeBlock(source[part], target[part], None if self._attributes is None else self._attributes[part])
+            attributes, times = (None if values is None else values[part] for values in (self._attributes, self._times))
+            yield EdgeBlock(source[part], target[part], attributes, times)
 
     def classes(self) -> tuple[tuple[str, ...], np.ndarray | None]:
         return tuple(self._dataset.class_names), None

@@ -231,4 +231,4 @@ def as_times(values: np.ndarray, name: str) -> np.ndarray:
             )
     elif np.isnan(values).any():
         raise InputError(f"{name}: number {int(np.isnan(values).argmax())} is not a time but NaN")
-    return values.astype(np.float64)
+    return values.astype(np.float64, copy=False)
