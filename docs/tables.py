@@ -269,8 +269,14 @@ def on_disk() -> str:
 def full_batch() -> str:
     """Bytes per number of full-batch training, and how well they predict, from benchmarks/results/memory.json."""
     methods = _measured("memory")["methods"]
-    names = list(next(iter(methods.values()))["constants"])
-    rows = [[name, *(f"{found['constants'][name]:,.1f}" for found in methods.values())] for name in names]
+    names = max((list(found["constants"]) for found in methods.values()), key=len)
+    rows = [
+        [
+            name,
+            *(f"{found['constants'][name]:,.1f}" if name in found["constants"] else "" for found in methods.values()),
+        ]
+        for name in names
+    ]
     errors = {
         part: max(abs(row["predicted"] / row["bytes"] - 1) for found in methods.values() for row in found[part])
         for part in ("fitted", "kept_back")

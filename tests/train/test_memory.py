@@ -1,4 +1,4 @@
-"""The estimate of full-batch memory: its constants are the measured ones, and it foretells peaks of runs not yet made."""
+"""The estimate of full-batch memory: constants as measured, and peaks of runs foretold that were not used for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from ltga.errors import InputError
-from ltga.train.memory import PER_EDGE, PER_HEAD, TOLERANCE, full_batch_bytes
+from ltga.nn.methods import METHODS
+from ltga.train import Protocol
+from ltga.train.memory import CONSTANTS, TOLERANCE, computed_as, full_batch_bytes
 
 ROOT = Path(__file__).parents[2]
 MEASURED = json.loads((ROOT / "benchmarks" / "results" / "memory.json").read_text())["methods"]
@@ -18,15 +20,16 @@ SIZES = {"nodes": 40_000, "edges": 300_000, "features": 100, "hidden": 24, "head
 
 
 def test_constants_are_the_measured_ones() -> None:
-    for constants, method in ((PER_HEAD, "ltga-head"), (PER_EDGE, "ltga-edge")):
-        assert constants == pytest.approx(MEASURED[method]["constants"], rel=0.01)
+    assert {computed_as(method, Protocol()) for method in MEASURED} == set(CONSTANTS)
+    for method, found in MEASURED.items():
+        assert CONSTANTS[computed_as(method, Protocol())] == pytest.approx(found["constants"], rel=0.01)
 
 
-@pytest.mark.parametrize("method", ["ltga-head", "ltga-edge"])
+@pytest.mark.parametrize("method", MEASURED)
 def test_recorded_peaks_are_met(method: str) -> None:
     for row in [*MEASURED[method]["fitted"], *MEASURED[method]["kept_back"]]:
         sizes = {key: value for key, value in row.items() if key not in ("bytes", "predicted")}
-        estimate = full_batch_bytes(**sizes, edge_gate=method == "ltga-edge")
+        estimate = full_batch_bytes(**sizes, computed=computed_as(method, Protocol()))
         assert estimate == pytest.approx(row["bytes"], rel=TOLERANCE)
 
 
@@ -37,7 +40,9 @@ def test_recorded_peaks_are_met(method: str) -> None:
         ("ltga-head", {}),
         pytest.param("ltga-edge", {}, marks=pytest.mark.slow),
         pytest.param("ltga-head", {"edges": 2_000_000, "heads": 8}, marks=pytest.mark.slow),
-        pytest.param("gatv2", {"hidden": 64, "layers": 3}, marks=pytest.mark.slow),
+        pytest.param("gatv2", {"nodes": 10_000, "edges": 80_000, "layers": 3}, marks=pytest.mark.slow),
+        pytest.param("entmax-1.5", {"hidden": 64}, marks=pytest.mark.slow),
+        pytest.param("gatv2-edge-bias", {"layers": 3}, marks=pytest.mark.slow),
     ],
 )
 def test_a_run_of_another_size_peaks_where_it_was_said_to(method: str, changes: dict[str, int]) -> None:
@@ -45,11 +50,21 @@ def test_a_run_of_another_size_peaks_where_it_was_said_to(method: str, changes: 
     given = json.dumps({**sizes, "method": method})
     command = [sys.executable, str(ROOT / "benchmarks" / "memory.py"), "child", given]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    estimate = full_batch_bytes(**sizes, edge_gate=method == "ltga-edge")
+    estimate = full_batch_bytes(**sizes, computed=computed_as(method, Protocol()))
     assert estimate == pytest.approx(json.loads(done.stdout)["bytes"], rel=TOLERANCE)
 
 
 def test_sizes_that_are_none() -> None:
     with pytest.raises(InputError, match="heads: expected a whole number from 1, got 0"):
         full_batch_bytes(**{**SIZES, "heads": 0})
+    with pytest.raises(InputError, match="computed: got 'quickly'; use one of 'fused'"):
+        full_batch_bytes(**SIZES, computed="quickly")
     assert full_batch_bytes(**{**SIZES, "edges": 0}) > 0
+
+
+def test_every_method_is_of_a_known_kind() -> None:
+    kinds = {method: computed_as(method, Protocol()) for method in METHODS}
+    assert {method for method, kind in kinds.items() if kind is None} == {"gcn", "h2gcn", "gprgnn", "fagcn", "linkx"}
+    assert {method for method, kind in kinds.items() if kind == "messages"} == {"gat", "gatv2"}
+    assert computed_as("gatv2", Protocol(init="paired")) == "fused"
+    assert computed_as("ltga-edge", Protocol(backend="torch")) == "messages"

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ltga.data.sampling import check_whole
+from ltga.errors import InputError
+from ltga.nn.build import form
+from ltga.nn.methods import find_method
+from ltga.train.protocol import Protocol
 
 # Bytes for each of the numbers in `terms`, fitted by benchmarks/memory.py to the peaks of whole runs of `ltga.fit`:
-# training, evaluation and what is looked at afterwards. A test compares them with benchmarks/results/memory.json.
-PER_HEAD: Mapping[str, float] = {
-    "inputs": 12.3, "projected": 16.2, "attention": 26.3, "edges": 193.4, "process": 6.2e6,
-}  # fmt: skip
-PER_EDGE: Mapping[str, float] = {
-    "inputs": 17.1, "projected": 18.3, "attention": 35.3, "edges": 209.3, "process": 0.0,
-}  # fmt: skip
+# training, evaluation and what is looked at afterwards. A test compares them with what it recorded.
+CONSTANTS: Mapping[str, Mapping[str, float]] = {
+    "fused": {"inputs": 12.3, "projected": 16.2, "attention": 26.3, "edges": 193.4, "process": 6.2e6},
+    "edge gate": {"inputs": 17.1, "projected": 18.3, "attention": 35.3, "edges": 209.3, "process": 0.0},
+    "messages": {"inputs": 0, "projected": 0, "attention": 0, "messages": 0, "edges": 0, "process": 0},
+}
 # Estimates were within this share of the measured peaks, on sizes that were not used to fit them too.
 TOLERANCE = 0.25
 
@@ -27,16 +30,16 @@ def full_batch_bytes(
     layers: int,
     classes: int,
     *,
-    edge_gate: bool = False,
+    computed: str = "fused",
 ) -> int:
-    """The peak memory of training an attention network on a whole graph with the compiled kernels, in bytes.
+    """The peak memory of training an attention network on a whole graph, in bytes, within 25 % of measured peaks.
 
-    That is beside the graph itself and what the process has loaded; within 25 % of measured peaks.
+    That is beside the graph itself and what the process has loaded.
 
     Args:
         nodes, edges, features, classes: of the graph; self-loops, which the layer adds, not counted.
         hidden, heads, layers: of the network, as ``hidden_channels``, ``heads`` and ``num_layers`` of the protocol.
-        edge_gate: whether every edge has an index of its own (``ltga-edge``).
+        computed: how, see :func:`computed_as`.
 
     >>> sizes = {"nodes": 10**7, "edges": 10**8, "features": 64, "hidden": 64, "heads": 8, "layers": 2, "classes": 8}
     >>> full_batch_bytes(**sizes) > 50 * 2**30
@@ -48,8 +51,28 @@ def full_batch_bytes(
     }  # fmt: skip
     for name, size in sizes.items():
         check_whole(name, size, 0 if name == "edges" else 1)
-    constants = PER_EDGE if edge_gate else PER_HEAD
-    return int(sum(constants[name] * count for name, count in terms(**sizes).items()))
+    if computed not in CONSTANTS:
+        raise InputError(f"computed: got {computed!r}; use one of {', '.join(map(repr, CONSTANTS))}")
+    counts = terms(**sizes)
+    return int(sum(constant * counts[name] for name, constant in CONSTANTS[computed].items()))
+
+
+def computed_as(method: str, protocol: Protocol) -> str | None:
+    """How a method is computed under a protocol; ``None`` if it is no attention method, for which there is no estimate.
+
+    "fused": by the kernels, with an index per head or none; "edge gate": the same with something learned for every
+    edge; "messages": with a message of its own on every edge, as PyG's layers do and plain torch does.
+
+    >>> computed_as("ltga-edge", Protocol()), computed_as("gatv2", Protocol()), computed_as("gcn", Protocol())
+    ('edge gate', 'messages', None)
+    """
+    network, settings = form(find_method(method), protocol.init)
+    if network in ("gat", "gatv2") or (network == "ltga" and protocol.backend == "torch"):
+        return "messages"
+    if network != "ltga":
+        return None
+    gated = settings.get("index") == "edge" or settings.get("modifier") in ("edge-bias", "edge-scale")
+    return "edge gate" if gated else "fused"
 
 
 def terms(
@@ -57,10 +80,12 @@ def terms(
 ) -> dict[str, float]:
     """What memory grows with: numbers that exist for nodes and for edges, and edges themselves."""
     all_edges = edges + nodes  # a self-loop each
+    channels = heads * (hidden * (layers - 1) + classes)
     return {
         "inputs": nodes * (features + heads * hidden * (layers - 1)),
-        "projected": nodes * heads * (hidden * (layers - 1) + classes),
+        "projected": nodes * channels,
         "attention": all_edges * heads * layers,
+        "messages": all_edges * channels,
         "edges": all_edges,
         "process": 1.0,
     }
