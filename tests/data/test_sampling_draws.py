@@ -136,7 +136,7 @@ def test_threads_change_nothing(timed: bool) -> None:
     data = timed_graph(300, 4000)
     settings = {"time_attr": "when", "input_time": torch.arange(300) % 50} if timed else {}
     passes = []
-    for threads in (0, 1, 2, 5):
+    for threads in (0, 1, 2, 8):
         sampler = NeighborSampler(data, [4, 3], batch_size=17, seed=3, threads=threads, **settings)
         passes.append([batch.to_dict() for _ in range(2) for batch in sampler])
     for other in passes[1:]:

@@ -69,7 +69,10 @@ class Incoming:
 
     def draw(self, seeds: np.ndarray, fanout: Sequence[int], key: int) -> Drawn:
         """The neighbourhood of ``seeds``, all different; from one ``key`` always the same."""
-        place = self._free.pop() if self._free else np.full(self.num_nodes, -1, np.int32)  # append and pop are atomic
+        try:
+            place = self._free.pop()  # not after asking whether there is one: another thread may take it in between
+        except IndexError:
+            place = np.full(self.num_nodes, -1, np.int32)
         with np.errstate(over="ignore"):  # hashes wrap around; only Python's own arithmetic minds
             drawn = self._draw(seeds, fanout, key, _Numbers(self, seeds, place))
         self._free.append(place)
