@@ -254,7 +254,7 @@ def on_disk() -> str:
         [text, f"{found[step]['process_seconds']:.0f} s", f"{found[step]['peak_bytes'] / 2**30:.1f} GiB"]
         for step, text in what.items()
     ]
-    train, evaluate = found["train"], found["evaluate"]
+    train, evaluate, machine = found["train"], found["evaluate"], found["machine"]
     return (
         f"{markdown(['step', 'time of the process', 'peak memory'], rows)}\n\n"
         f"{found['settings']['nodes']:,} nodes, {found['settings']['edges']:,} edges asked for, "
@@ -262,7 +262,8 @@ def on_disk() -> str:
         f"{train['batches']} batches of {train['nodes'] / train['batches']:,.0f} nodes and "
         f"{train['edges'] / train['batches']:,.0f} edges on average, {train['epoch_seconds']:.1f} s, of which "
         f"{train['waited_for_batches_seconds']:.1f} s waiting for a batch; loss {train['first_loss']:.2f} to "
-        f"{train['last_loss']:.2f}. Accuracy {evaluate['accuracy']:.2f} (by chance {evaluate['by_chance']:.2f})."
+        f"{train['last_loss']:.2f}. Accuracy {evaluate['accuracy']:.2f} (by chance {evaluate['by_chance']:.2f}). Load "
+        f"of the machine before it: {machine['load_average_before'][0]:.1f} on {machine['cores']} cores."
     )
 
 
