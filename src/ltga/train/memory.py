@@ -14,7 +14,7 @@ from ltga.train.protocol import Protocol
 # training, evaluation and what is looked at afterwards. A test compares them with what it recorded.
 CONSTANTS: Mapping[str, Mapping[str, float]] = {
     "fused": {"inputs": 12.3, "projected": 16.2, "attention": 26.3, "edges": 193.4, "process": 6.2e6},
-    "edge gate": {"inputs": 17.1, "projected": 18.3, "attention": 35.3, "edges": 209.3, "process": 0.0},
+    "edge gate": {"inputs": 15.75, "projected": 17.85, "attention": 23.36, "edges": 491.2, "process": 0.0},
     "messages": {
         "inputs": 22.98,
         "projected": 30.28,
@@ -24,8 +24,9 @@ CONSTANTS: Mapping[str, Mapping[str, float]] = {
         "process": 107.3e6,
     },
 }
-# Estimates were within this share of the measured peaks, on sizes that were not used to fit them too.
-TOLERANCE = 0.25
+# Estimates were within this share of the measured peaks, on sizes that were not used to fit them too. With an edge gate
+# the peak of one and the same run varies by a quarter, and its constants are fitted to the larger of two runs.
+TOLERANCE: Mapping[str, float] = {"fused": 0.25, "edge gate": 0.35, "messages": 0.25}
 
 
 def full_batch_bytes(
@@ -39,9 +40,10 @@ def full_batch_bytes(
     *,
     computed: str = "fused",
 ) -> int:
-    """The peak memory of training an attention network on a whole graph, in bytes, within 25 % of measured peaks.
+    """The peak memory of training an attention network on a whole graph, in bytes.
 
-    That is beside the graph itself and what the process has loaded.
+    That is beside the graph itself and what the process has loaded, and within ``TOLERANCE`` of measured peaks: a quarter,
+    with an edge gate a third.
 
     Args:
         nodes, edges, features, classes: of the graph; self-loops, which the layer adds, not counted.
