@@ -42,8 +42,8 @@ def full_batch_bytes(
 ) -> int:
     """The peak memory of training an attention network on a whole graph, in bytes.
 
-    That is beside the graph itself and what the process has loaded, and within ``TOLERANCE`` of measured peaks: a quarter,
-    with an edge gate a third.
+    That is beside the graph itself and what the process has loaded, and within ``TOLERANCE`` of measured peaks: a
+    quarter, with an edge gate 35 %.
 
     Args:
         nodes, edges, features, classes: of the graph; self-loops, which the layer adds, not counted.
