@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
+from typing import Any
 
 import pandas as pd
 
@@ -29,6 +30,7 @@ PAGES = (
     "docs/catalogue.md",
     "docs/statistics.md",
     "docs/guides/when-not.md",
+    "docs/scaling.md",
 )
 CHOSEN = {"frozen-q-tuned": "q frozen, best of a grid on validation", "entmax-tuned": "α-entmax, best on validation"}
 
@@ -213,6 +215,80 @@ def checks() -> str:
     )
 
 
+def _measured(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
+    return found
+
+
+def sampling() -> str:
+    """Sampled edges per second and what memory allows, from benchmarks/results/sampling.json."""
+    found = _measured("sampling")
+    settings, limits, seconds = found["settings"], found["limits_of_one_thread"], found["training_seconds_per_batch"]
+    rates = {
+        **found["edges_per_second"],
+        "limit of one thread by bandwidth": limits["bandwidth_edges_per_second"],
+        "limit of one thread by reads at random": limits["gather_edges_per_second"],
+    }
+    plain = rates["plain torch"]
+    rows = [[name, f"{rate / 1e6:.1f} million", f"{rate / plain:.1f}"] for name, rate in rates.items()]
+    plain_batch, our_batch = (median(seconds[name]) for name in ("plain", "ours"))
+    return (
+        f"{markdown(['sampler', 'edges per second', 'times plain torch'], rows)}\n\n"
+        f"{settings['nodes']:,} nodes, {settings['edges']:,} edges, fan-out {', '.join(map(str, settings['fanout']))}, "
+        f"{settings['batch_size']:,} seeds a batch; load of the machine {found['machine']['load_average'][0]:.1f} on "
+        f"{found['machine']['cores']} cores. NeighborLoader on torch-sparse: {found['torch_sparse']}. A batch of "
+        f"training (sample, features, a step of a {len(settings['fanout'])}-layer LTGA) takes {our_batch:.2f} s "
+        f"instead of {plain_batch:.2f} s."
+    )
+
+
+def on_disk() -> str:
+    """Time and peak memory of every step on a large graph, from benchmarks/results/scale.json."""
+    found = _measured("scale")
+    what = {
+        "convert": "write the folder",
+        "check": "compare it with its checksums",
+        "train": f"an epoch over {found['train']['seeds']:,} training nodes",
+        "evaluate": f"exact prediction of {found['evaluate']['test_nodes']:,} test nodes",
+    }
+    rows = [
+        [text, f"{found[step]['process_seconds']:.0f} s", f"{found[step]['peak_bytes'] / 2**30:.1f} GiB"]
+        for step, text in what.items()
+    ]
+    train, evaluate, machine = found["train"], found["evaluate"], found["machine"]
+    return (
+        f"{markdown(['step', 'time of the process', 'peak memory'], rows)}\n\n"
+        f"{found['settings']['nodes']:,} nodes, {found['settings']['edges']:,} edges asked for, "
+        f"{found['settings']['features']} features, {found['folder_bytes'] / 2**30:.1f} GiB on disk. Training: "
+        f"{train['batches']} batches of {train['nodes'] / train['batches']:,.0f} nodes and "
+        f"{train['edges'] / train['batches']:,.0f} edges on average, {train['epoch_seconds']:.1f} s, of which "
+        f"{train['waited_for_batches_seconds']:.1f} s waiting for a batch; loss {train['first_loss']:.2f} to "
+        f"{train['last_loss']:.2f}. Accuracy {evaluate['accuracy']:.2f} (by chance {evaluate['by_chance']:.2f}). Load "
+        f"of the machine before it: {machine['load_average_before'][0]:.1f} on {machine['cores']} cores."
+    )
+
+
+def full_batch() -> str:
+    """Bytes per number of full-batch training, and how well they predict, from benchmarks/results/memory.json."""
+    methods = _measured("memory")["methods"]
+    names = max((list(found["constants"]) for found in methods.values()), key=len)
+    rows = [
+        [
+            name,
+            *(f"{found['constants'][name]:,.1f}" if name in found["constants"] else "" for found in methods.values()),
+        ]
+        for name in names
+    ]
+    errors = {
+        part: max(abs(row["predicted"] / row["bytes"] - 1) for found in methods.values() for row in found[part])
+        for part in ("fitted", "kept_back")
+    }
+    return (
+        f"{markdown(['bytes for each of', *methods], rows)}\n\nLargest error on the sizes that the constants were "
+        f"fitted to {errors['fitted']:.0%}, on sizes kept back {errors['kept_back']:.0%}."
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     made.__name__: made
     for made in (
@@ -227,6 +303,9 @@ TABLES: dict[str, Callable[[], str]] = {
         discrepancies,
         fuzzers,
         checks,
+        sampling,
+        on_disk,
+        full_batch,
     )
 }
 

@@ -10,7 +10,7 @@ dataset = csbm(num_nodes=4000, degree=8, snr=1.5, num_splits=1)
 data = dataset.data
 train, val, test = dataset.split(0)
 
-# By hand. The sampler needs nothing but torch; batches from PyG's NeighborLoader look the same.
+# By hand. The sampler draws ahead in a thread; batches from PyG's NeighborLoader look the same.
 torch.manual_seed(0)
 model = ltga.LTGA(data.num_features, dataset.num_classes, hidden_channels=16, heads=4, index="head")
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

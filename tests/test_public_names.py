@@ -91,7 +91,7 @@ def test_classifier_signature():
 def test_run_and_sampler_signatures():
     assert list(parameters(ltga.Run.predict)) == list(parameters(ltga.Run.predict_proba)) == ["data", "batch_size"]
     sampler = ["data", "fanout", "nodes", "batch_size", "shuffle", "seed"]
-    assert list(parameters(ltga.data.NeighborSampler.__init__)) == sampler
+    assert list(parameters(ltga.data.NeighborSampler.__init__))[:6] == sampler
     assert list(parameters(ltga.fit))[:5] == ["dataset", "method", "seed", "split", "protocol"]
     assert {"LTGAClassifier", "MiniBatch", "TensorBoard"} <= set(ltga.train.__all__)
 

@@ -119,7 +119,7 @@ def test_it_learns_and_repeats(quick: dict, init: str, tmp_path: Path) -> None:
     assert run.metrics["accuracy"] > majority + 0.15
     again = fit(dataset, "ltga-head", protocol=protocol, minibatch=minibatch)
     assert without_surroundings(run.record) == without_surroundings(again.record)
-    assert run.record["config"]["minibatch"] == {"batch_size": 64, "fanout": 5, "block": 4096}
+    assert run.record["config"]["minibatch"] == {"batch_size": 64, "fanout": 5, "block": 4096, "draws": 2}
     restored = load_run(run.save(tmp_path))
     assert restored.predict(dataset).equal(run.predict(dataset, batch_size=50))
 

@@ -164,6 +164,44 @@ def check(
 
 
 @app.command()
+def convert(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A folder with edges.csv and nodes.csv (or .parquet), an .npz file, a dataset's name, or a synthetic "
+            "graph such as power-law:num_nodes=1000000,num_edges=10000000. With --check: a graph folder.",
+            autocompletion=complete_dataset,
+        ),
+    ],
+    folder: Annotated[Path | None, typer.Argument(help="The graph folder to write; must not exist.")] = None,
+    features: Annotated[str, typer.Option(help="Kind of the stored features: float32 or float16.")] = "float32",
+    memory: Annotated[str, typer.Option(help="Memory to sort edges in, for example 512M or 2G.")] = "1G",
+    convention: Convention = None,
+    check: Annotated[bool, typer.Option("--check", help="Compare a graph folder with its checksums instead.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
+    data: Data = None,
+) -> None:
+    """Write a graph to a folder on disk that is trained from by batches, without ever loading it.
+
+    Tables and .npz files are read in a stream: memory does not grow with the number of edges.
+
+    Examples:
+
+    ltga convert my-tables/ my-graph --features float16
+
+    ltga convert my-graph --check
+    """
+    from ltga.cli.convert_command import check_folder, convert_graph
+
+    if check != (folder is None):
+        raise typer.BadParameter("give SOURCE and FOLDER, or --check and one graph folder")
+    if folder is None:
+        check_folder(results(), Path(source))
+    else:
+        convert_graph(results(), messages(quiet), source, folder, features, memory, convention, data)
+
+
+@app.command()
 def bench(
     work: Annotated[str, typer.Option(help="Works, comma-separated; see `ltga bench --list`.")] = "gum-syntax,cora",
     quick: Annotated[bool, typer.Option(help="Skip the large graphs and bandwidth.")] = False,

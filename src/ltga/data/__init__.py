@@ -9,6 +9,7 @@ from ltga.data.collection import GraphCollection, collection_from_data
 from ltga.data.collection_tables import load_collection
 from ltga.data.dataset import Dataset
 from ltga.data.digits_noise import digits_noise
+from ltga.data.graph_folder import GraphFolder, open_graph_folder
 from ltga.data.graph_tables import Tables
 from ltga.data.links import LinkSplit, split_links
 from ltga.data.load import load_dataset, load_graph
@@ -37,6 +38,7 @@ __all__ = [
     "Facts",
     "FittedPreparation",
     "GraphCollection",
+    "GraphFolder",
     "LinkSplit",
     "MendedWarning",
     "NeighborSampler",
@@ -66,6 +68,7 @@ __all__ = [
     "make_target",
     "molecule",
     "neighbour_classes",
+    "open_graph_folder",
     "prepare_like",
     "read_again",
     "save_data",

@@ -16,6 +16,7 @@ from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
 from ltga.data.graph_files import GRAPH_SUFFIXES, TABLE_NAMES, read_graph_file
+from ltga.data.graph_folder import is_graph_folder, open_graph_folder
 from ltga.data.npz import read_npz
 from ltga.data.obtain import sha256_of
 from ltga.data.preparation import Preparation
@@ -61,6 +62,10 @@ def is_table_source(path: Path) -> bool:
 
 def _load(path: Path, convention: str | None, preparation: Preparation | None) -> Dataset:
     where = str(path)
+    if is_graph_folder(path):
+        if convention is not None or preparation is not None:
+            raise InputError("convention: a graph folder has its own, and finished features; leave out both options")
+        return open_graph_folder(path).dataset()
     if is_table_source(path):
         options = preparation or Preparation()
         if convention is not None:

@@ -32,8 +32,8 @@ from ltga.train.progress import ProgressLine
 from ltga.train.protocol import Protocol
 from ltga.train.record import Record, make_record
 from ltga.train.record_schema import RunRecord, typed
-from ltga.train.storage import encode_run, read_arrays, read_stored, read_weights, write_run
 from ltga.train.show import html_table, plot_run, summary
+from ltga.train.storage import encode_run, read_arrays, read_stored, read_weights, write_run
 from ltga.train.store import Store
 from ltga.train.targets import Classes
 
@@ -67,7 +67,7 @@ class Run:
         >>> from ltga.data import csbm
         >>> run = fit(csbm(num_nodes=60), "ltga-head", protocol={"epochs": 2, "hidden_channels": 4})
         >>> len(run.plot(csbm(num_nodes=60)).axes)
-        3
+        4
         """
         return plot_run(self.record, self.arrays, dataset)
 

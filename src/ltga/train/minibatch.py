@@ -10,8 +10,8 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ltga.data import NeighborSampler
-from ltga.data.sampling import check_fanout, check_whole
+from ltga.data import NeighborSampler, Sample
+from ltga.data.sampling import check_fanout, check_whole, rows_of
 from ltga.errors import InputError
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
@@ -53,8 +53,8 @@ class MiniBatch:
         return self.fanout
 
     def as_settings(self) -> dict[str, Any]:
-        """What a record says about it."""
-        return asdict(self)
+        """What a record says about it; ``draws`` tells the present sampler's runs from those of the one before it."""
+        return {**asdict(self), "draws": 2}
 
 
 def as_minibatch(given: MiniBatch | Mapping[str, Any] | None) -> MiniBatch | None:
@@ -91,14 +91,14 @@ class BatchedTask(Task):
         return cls(**vars(task), sampler=sampler, block=settings.block)
 
     def steps(self, epoch: int) -> Iterator[Task]:
+        return self.sampler.prepared(epoch, self._step)
+
+    def _step(self, sample: Sample) -> Task:
         assert isinstance(self.x, Tensor)
-        for sample in self.sampler.epoch(epoch):
-            attributes = None if self.edge_attr is None else self.edge_attr[sample.edges]
-            none = sample.seeds[:0]
-            parts = sample.seeds, none, none
-            yield Task(
-                self.x[sample.nodes], sample.edge_index, attributes, self.y[sample.nodes], *parts, target=self.target
-            )
+        attributes = None if self.edge_attr is None else rows_of(self.edge_attr, sample.edges)
+        none = sample.seeds[:0]
+        x, y = (rows_of(values, sample.nodes) for values in (self.x, self.y))
+        return Task(x, sample.edge_index, attributes, y, sample.seeds, none, none, target=self.target)
 
     def logits(self, model: Network) -> Tensor:
         return self._passes.logits(model)

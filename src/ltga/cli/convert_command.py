@@ -1,0 +1,62 @@
+"""``ltga convert``: a graph to a folder on disk that batches are read from."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from rich.console import Console
+
+from ltga.cli.terminal import say
+from ltga.data.graph_folder import open_graph_folder
+from ltga.data.graph_folder_sources import open_source
+from ltga.data.graph_folder_write import write_graph_folder
+from ltga.errors import InputError
+
+_UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+
+
+def convert_graph(
+    results: Console,
+    messages: Console,
+    source: str,
+    folder: Path,
+    features: str,
+    memory: str,
+    convention: str | None = None,
+    data: Path | None = None,
+) -> None:
+    """Write the graph folder and say what it holds."""
+    room = parse_size(memory)
+    if folder.exists():  # before hours of reading
+        raise InputError(f"FOLDER: {folder} is there already; choose another name, or remove it")
+    made = write_graph_folder(
+        open_source(source, convention, data), folder, features, room, lambda line: say(messages, line)
+    )
+    size = sum(file.stat().st_size for file in made.path.iterdir())
+    dropped = made.manifest["provenance"]["repeats_dropped"]
+    repeats = f"; {dropped:,} repeated edges dropped" if dropped else ""
+    say(
+        results,
+        f"{made.path}: {made.num_nodes:,} nodes, {made.num_edges:,} edges, {made.num_features} features "
+        f"({made.x.dtype}), {made.num_classes} classes, {size / 1024**2:,.1f} MiB{repeats}",
+    )
+
+
+def check_folder(results: Console, folder: Path) -> None:
+    """Compare a graph folder with its checksums."""
+    graph = open_graph_folder(folder)
+    graph.verify()
+    say(results, f"{folder}: whole; {graph.num_nodes:,} nodes, {graph.num_edges:,} edges")
+
+
+def parse_size(text: str) -> int:
+    """Bytes from a number with a unit.
+
+    >>> parse_size("512M"), parse_size("1.5 GiB")
+    (536870912, 1610612736)
+    """
+    match = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)(?:i?b)?\s*", text.lower())
+    if match is None:
+        raise InputError(f"--memory: got {text!r}; give a size such as 512M or 2G")
+    return int(float(match[1]) * _UNITS[match[2]])
