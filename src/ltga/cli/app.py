@@ -130,11 +130,12 @@ def train(
     ltga train my-folder/ --config settings.toml --json > summary.json
     """
     from ltga.cli.plan import make_plan
-    from ltga.cli.train_command import train_and_compare
 
     changes = [*(settings or ()), *([] if metric is None else [f"metric={metric}"])]
     plan = make_plan(dataset, None if method is None else method.split(","), seeds, changes, config, protocol)
     prepared = preparation(prepare)
+    from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
+
     train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted, prepared)
 
 
@@ -158,6 +159,9 @@ def check(
 
     ltga check people.graphml --prepare label=club
     """
+    from ltga.data.names import check_name
+
+    check_name(graph)
     from ltga.cli.check_command import check_graph_source
 
     check_graph_source(results(), graph, preparation(prepare), convention, data, json_wanted)
@@ -272,9 +276,12 @@ def predict(
 
     Example: ltga predict 1c556dcb my-graph/ --out predictions.csv
     """
+    from ltga.train.find_run import find_run
+
+    record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
-    predict_to_file(results(), run, graph, out, runs, data, batch_size)
+    predict_to_file(results(), record, graph, out, data, batch_size)
 
 
 @app.command()
@@ -296,6 +303,9 @@ def runs(
 
     ltga runs runs 1c55 --delete
     """
+    from ltga.train.find_run import check_folder
+
+    check_folder(folder)
     from ltga.cli.runs_command import delete_runs, list_runs
 
     if delete:

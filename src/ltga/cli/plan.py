@@ -6,13 +6,15 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ltga.data import Dataset
+from ltga.data.names import check_name
 from ltga.errors import InputError, did_you_mean
-from ltga.nn.build import accepted_arguments, form
 from ltga.nn.methods import find_method
 from ltga.train.protocol import RECOMMENDED, Protocol
+
+if TYPE_CHECKING:
+    from ltga.data import Dataset
 
 DEMO = "digits-noise"
 LONGEST_FILE, DEEPEST = 1 << 20, 8  # bytes of settings, and levels of tables and lists
@@ -67,6 +69,7 @@ def make_plan(
     given = parse_changes(changes)
     stored = {} if config is None else read_config(config)
     dataset = dataset or stored.get("dataset", DEMO)
+    check_name(dataset)
     small = DEMO_DEFAULTS if dataset.partition(":")[0] == DEMO else {}
     base = base or stored.get("base", "recommended")
     if base not in PROTOCOLS:
@@ -147,6 +150,11 @@ def _too_deep(path: Path) -> InputError:
 
 def check_plan(plan: Plan, graph: Dataset) -> None:
     """Raise now what would otherwise end the work halfway."""
+    from ltga.nn.build import (  # not above: it imports torch, and a typo should not wait for that
+        accepted_arguments,
+        form,
+    )
+
     if plan.protocol.residual:
         for name in plan.methods:
             if "residual" not in accepted_arguments(form(find_method(name), plan.protocol.init)[0]):

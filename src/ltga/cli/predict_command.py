@@ -13,7 +13,6 @@ from ltga.cli.terminal import say
 from ltga.data.atomic import write_atomic
 from ltga.data.catalogue import CATALOGUE
 from ltga.errors import InputError
-from ltga.train.find_run import find_run
 from ltga.train.fit import Run, load_run
 from ltga.train.run_graph import graph_of, graph_to_predict
 
@@ -21,13 +20,13 @@ SUFFIXES = (".csv", ".parquet")
 
 
 def predict_to_file(
-    console: Console, run: str, graph: str | None, out: Path, runs: Path, data: Path | None, batch_size: int | None
+    console: Console, record: Path, graph: str | None, out: Path, data: Path | None, batch_size: int | None
 ) -> None:
     """Write a row per node: its id, the most probable class, and every class's probability."""
     if out.suffix not in SUFFIXES:
         raise InputError(f"--out: {out.name}: predictions are written as {' or '.join(SUFFIXES)}")
     check_output(out, "--out")
-    finished = load_run(find_run(run, runs))
+    finished = load_run(record)
     frame = prediction_table(finished, graph, data, batch_size)
     if out.suffix == ".csv":
         write_atomic(out, lambda stream: stream.write(frame.to_csv(index=False).encode()))

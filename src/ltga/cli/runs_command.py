@@ -21,8 +21,6 @@ from ltga.train.store import Store
 
 def list_runs(console: Console, messages: Console, folder: Path, chosen: Sequence[str], json_wanted: bool) -> None:
     """A row per run; all of them, or those whose ids begin as ``chosen`` says."""
-    if not folder.is_dir():
-        raise InputError(f"folder: there is no folder {folder}; runs are kept where `ltga train --out` said")
     store = Store(folder, "folder")
     if chosen:
         records = [record for path in (find_run(one, folder) for one in chosen) if (record := store.record(path.stem))]

@@ -26,6 +26,7 @@ from ltga.train.planned import plan_run
 from ltga.train.record import clean_text
 from ltga.train.store import Store
 
+UNSCALED = 100.0  # standard deviation from which attention scores grow out of hand
 LONGEST_NAME = 100  # of a graph in the name of its page; a file name has 255 bytes
 
 
@@ -58,6 +59,8 @@ def train_and_compare(
     )
     for note in graph.notes:
         say(messages, note)
+    for line in warnings_about(graph):
+        say(messages, line)
     groups = _all_runs(graph, plan, runs, fresh, messages)
     page = _page(graph, groups, store, page, messages)
     simple = simple_rows(graph, groups)
@@ -69,6 +72,16 @@ def train_and_compare(
         results.print(sentence, markup=False)
     where = f"Runs are in {store}/." + ("" if page is None else f" Open {page} to walk through the graph.")
     say(results, where)
+
+
+def warnings_about(graph: Dataset) -> list[str]:
+    """What will spoil training and is easily mended: features of very different sizes."""
+    spread = graph.data.x.std(0)
+    largest = int(spread.argmax())
+    if float(spread[largest]) < UNSCALED:
+        return []
+    name = f"{graph.feature_names[largest]!r}" if graph.feature_names is not None else f"number {largest}"
+    return [f"warning: feature {name} has a standard deviation of {float(spread[largest]):,.0f}; scale the features"]
 
 
 def _all_runs(graph: Dataset, plan: Plan, store: Store, fresh: bool, messages: Console) -> list[Group]:

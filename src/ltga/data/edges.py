@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.utils import coalesce, to_undirected
 
+from ltga.data.conventions import CONVENTIONS
 from ltga.errors import DataError, InputError
-
-Convention = Literal["both directions", "directed", "undirected, once"]
-CONVENTIONS: tuple[str, ...] = get_args(Convention)
 
 
 def arrange_edges(

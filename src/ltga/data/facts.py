@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ltga.data.edges import Convention
+from ltga.data.conventions import Convention
 
 UPSTREAM = "https://raw.githubusercontent.com"
 

@@ -14,15 +14,13 @@ import pandas as pd
 
 from ltga.data.bounds import MAX_BYTES, in_a_line
 from ltga.data.graph_tables import Tables
+from ltga.data.names import GRAPH_SUFFIXES, LISTS, XML
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of
 from ltga.data.table_graph import read_folder
 from ltga.errors import DataError
 
-_XML = (".graphml", ".gexf")
-_LISTS = (".edges", ".edgelist", ".txt", ".csv", ".tsv")
-GRAPH_SUFFIXES = (*_XML, ".gml", ".mtx", *_LISTS)
 TABLE_NAMES = ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet")
 # What the first row of a list of edges may be called, in pairs, if it is a header.
 _HEADERS = {("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"), ("u", "v")}
@@ -44,12 +42,12 @@ def read_graph_file(path: str | Path, options: Preparation) -> Tables:
         raise DataError(f"{path}: has {size:,} bytes, more than the limit of {MAX_BYTES:,}; split the graph")
     origin = {"format": suffix[1:], "path": str(path.resolve())}
     about = {"name": path.stem, "where": str(path), "origin": origin}
-    if suffix in _LISTS:
+    if suffix in LISTS:
         return _read_list(path, options, about)
     tables = {"node_table": f"{path} (nodes)", "edge_table": f"{path} (edges)"}
     if suffix == ".mtx":
         return _read_matrix(path, options, {**about, **tables})
-    if suffix in _XML:
+    if suffix in XML:
         _refuse_entities(path)
     return _read_by_networkx(path, suffix, options, {**about, **tables})
 

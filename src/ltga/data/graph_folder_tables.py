@@ -27,7 +27,7 @@ _SPLIT_NAMES = {**PARTS, "valid": PARTS["val"], "validation": PARTS["val"], "": 
 
 
 class TableStream:
-    """A folder with an edge table and a node table, see :func:`ltga.data.table_graph.read_tables`.
+    """A folder with an edge table and a node table, see :func:`ltga.data.table_graph.read_folder`.
 
     A column ``time`` of the edges becomes their time.
     """

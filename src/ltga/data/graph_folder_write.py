@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from ltga.data.conventions import CONVENTIONS
 from ltga.data.dataset import Dataset
-from ltga.data.edges import CONVENTIONS
 from ltga.data.graph_folder import FORMAT, MANIFEST, VERSION, GraphFolder, open_graph_folder
 from ltga.data.graph_folder_sort import MOST_NODES, EdgeSorter, Symmetry, without_repeats
 from ltga.data.npy_writer import NpyWriter

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ltga.data.edges import Convention
+from ltga.data.conventions import Convention
 from ltga.data.problems import Problems
 from ltga.errors import InputError
 

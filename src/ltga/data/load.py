@@ -7,21 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from ltga.data.assemble import GraphArrays, assemble
-from ltga.data.catalogue import CATALOGUE, Facts
+from ltga.data.catalogue import Facts
 from ltga.data.collection_tables import is_collection, load_collection
 from ltga.data.dataset import Dataset
 from ltga.data.digits_noise import digits_noise
 from ltga.data.geom_gcn import read_geom_gcn
 from ltga.data.knobs import parse_knobs
+from ltga.data.names import known_dataset, looks_like_a_path
 from ltga.data.npz import read_npz
 from ltga.data.obtain import obtain
-from ltga.data.own_graph import PATH_SUFFIXES, load_own_graph
+from ltga.data.own_graph import load_own_graph
 from ltga.data.planetoid import PARTS, read_planetoid
 from ltga.data.planted import plant_edges
 from ltga.data.preparation import Preparation
 from ltga.data.synthetic import csbm
 from ltga.data.task_datasets import TASK_READERS, load_task_dataset
-from ltga.errors import InputError, did_you_mean
+from ltga.errors import InputError
 
 _GENERATORS: dict[str, Callable[..., Dataset]] = {"csbm": csbm, "digits-noise": digits_noise}
 
@@ -72,10 +73,7 @@ def load_dataset(
 
 
 def _load_known(name: str, root: str | Path | None) -> Any:
-    key, _, knobs = name.partition(":")
-    facts = CATALOGUE.get(key.strip().lower().replace("_", "-"))
-    if facts is None:
-        raise InputError(f"name: no dataset is called {name!r}; {_suggestion(key)}")
+    facts, knobs = known_dataset(name), name.partition(":")[2]
     if facts.name in _GENERATORS:
         make = _GENERATORS[facts.name]
         return make(**parse_knobs(facts.name, make, knobs))
@@ -111,16 +109,3 @@ def _load_files(facts: Facts, root: str | Path | None) -> Dataset:
     arrays = _RAW_READERS[facts.reader](paths)
     where = str(paths[0].parent)
     return assemble(arrays, facts.name, facts.convention, where, facts, {"folder": str(folder), "form": "raw"})
-
-
-def looks_like_a_path(name: str) -> bool:
-    """Whether a name is meant as a path rather than as that of a known dataset."""
-    return "/" in name or "\\" in name or name in (".", "..") or name.lower().endswith(PATH_SUFFIXES)
-
-
-def _suggestion(name: str) -> str:
-    plain = name.lower().replace("_", "-")
-    longer = [known for known in CATALOGUE if known.startswith(plain)]
-    folder = f" (for the folder of that name write './{name}')" if Path(name).is_dir() else ""
-    every = f"known are {', '.join(CATALOGUE)}; or give the path of your own graph{folder}"
-    return did_you_mean(plain, CATALOGUE, f"did you mean {longer[0]!r}?" if longer else every)

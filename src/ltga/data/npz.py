@@ -13,8 +13,8 @@ import numpy as np
 
 from ltga.data.assemble import GraphArrays
 from ltga.data.bounds import DEFLATE_RATIO, MAX_BYTES, check_dense_size, in_a_line
+from ltga.data.conventions import CONVENTIONS
 from ltga.data.csr import checked_csr
-from ltga.data.edges import CONVENTIONS
 from ltga.data.splits import Masks
 from ltga.errors import DataError
 

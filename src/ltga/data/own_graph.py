@@ -15,8 +15,9 @@ from ltga.data.assemble import assemble
 from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
-from ltga.data.graph_files import GRAPH_SUFFIXES, TABLE_NAMES, read_graph_file
+from ltga.data.graph_files import TABLE_NAMES, read_graph_file
 from ltga.data.graph_folder import is_graph_folder, open_graph_folder
+from ltga.data.names import GRAPH_SUFFIXES
 from ltga.data.npz import read_npz
 from ltga.data.obtain import sha256_of
 from ltga.data.preparation import Preparation
@@ -25,7 +26,6 @@ from ltga.data.splits import stratified_masks
 from ltga.data.tensor_files import TensorFile, check_suffix
 from ltga.errors import DataError, InputError
 
-PATH_SUFFIXES = (".npz", ".safetensors", ".parquet", ".pt", ".pth", ".pkl", *GRAPH_SUFFIXES)
 _FILE = TensorFile("ltga-data", "a graph written by ltga.data.save_data", DataError)
 _NOT_IN_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 

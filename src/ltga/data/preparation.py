@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from ltga.data.edges import CONVENTIONS, Convention
+from ltga.data.conventions import CONVENTIONS, Convention
 from ltga.data.structure import check_names
 from ltga.errors import InputError, did_you_mean
 

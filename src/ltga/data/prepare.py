@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict
 from torch_geometric.data import Data
 
 from ltga.data.assemble import GraphArrays, assemble
+from ltga.data.conventions import Convention
 from ltga.data.dataset import Dataset
-from ltga.data.edges import Convention, arrange_edges
+from ltga.data.edges import arrange_edges
 from ltga.data.graph_tables import Tables
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems

@@ -13,8 +13,8 @@ import pandas as pd
 import scipy.sparse
 
 from ltga.data.bounds import in_a_line
+from ltga.data.conventions import Convention
 from ltga.data.dataset import Dataset
-from ltga.data.edges import Convention
 from ltga.data.graph_files import read_graph_file
 from ltga.data.graph_tables import Tables
 from ltga.data.preparation import Preparation

@@ -1,10 +1,38 @@
 """Training: the protocol, one run, and its record."""
 
-from ltga.train.classifier import LTGAClassifier
-from ltga.train.fit import Run, fit, load_run
-from ltga.train.loop import EpochInfo
-from ltga.train.minibatch import MiniBatch
-from ltga.train.protocol import Protocol
-from ltga.train.tensorboard import TensorBoard
+from __future__ import annotations
 
-__all__ = ["EpochInfo", "LTGAClassifier", "MiniBatch", "Protocol", "Run", "TensorBoard", "fit", "load_run"]
+from typing import TYPE_CHECKING
+
+from ltga.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ltga.train.classifier import LTGAClassifier
+    from ltga.train.fit import Run, fit, load_run
+    from ltga.train.loop import EpochInfo
+    from ltga.train.minibatch import MiniBatch
+    from ltga.train.protocol import Protocol
+    from ltga.train.tensorboard import TensorBoard
+
+__all__ = [
+    "EpochInfo",
+    "LTGAClassifier",
+    "MiniBatch",
+    "Protocol",
+    "Run",
+    "TensorBoard",
+    "fit",
+    "load_run",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "ltga.train.classifier": "LTGAClassifier",
+        "ltga.train.fit": "Run fit load_run",
+        "ltga.train.loop": "EpochInfo",
+        "ltga.train.minibatch": "MiniBatch",
+        "ltga.train.protocol": "Protocol",
+        "ltga.train.tensorboard": "TensorBoard",
+    },
+)

@@ -9,6 +9,12 @@ from ltga.errors import InputError
 SHORT = 8  # digits that lists show; enough to tell a million runs apart
 
 
+def check_folder(folder: Path) -> None:
+    """Raise unless ``folder`` is one."""
+    if not folder.is_dir():
+        raise InputError(f"folder: there is no folder {folder}; runs are kept where `ltga train --out` said")
+
+
 def find_run(run: str | Path, folder: str | Path = "runs") -> Path:
     """The path of a run's record.
 

@@ -36,10 +36,19 @@ def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
     layers = task.attention_weights(model)
     if layers is not None:
         statistics = [attention_statistics(weights, edges[1], len(task.y)) for edges, weights in layers]
+        for layer, sparse in zip(statistics, _can_be_sparse(model, len(layers))):
+            layer["zero_fraction"] = layer["zero_fraction"] * sparse
         numbers["attention"] = [{name: heads.tolist() for name, heads in layer.items()} for layer in statistics]
     if model.edge_gates():
         arrays.update(edge_covariates(model, task))
     return numbers, arrays
+
+
+def _can_be_sparse(model: Network, layers: int) -> list[Tensor]:
+    """Per layer 1 where a head can give exact zeros: a zero of softmax, or of q up to 1, is an underflow."""
+    if model.normalizer in (None, "softmax"):
+        return [torch.zeros(1, dtype=torch.float64)] * layers
+    return [torch.ones(1).double() if q is None else (q > 1).double() for q in model.index_values()]
 
 
 def edge_covariates(model: Network, task: Task) -> Arrays:
