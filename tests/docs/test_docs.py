@@ -179,7 +179,7 @@ def test_every_package_gets_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not {"cli", "study.command"} & set(hooks.packages())
     assert "::: ltga.study.analyses.pruning\n" in hooks.api_page("study.analyses")
     assert "::: ltga.nn\n" in hooks.api_page("nn")
-    assert "::: ltga.train.fit.fit\n" in hooks.api_page("train")
+    assert "::: ltga.train\n" in hooks.api_page("train")
     assert hooks.display_math("x^2").count("<math") == 1
 
 

@@ -17,7 +17,7 @@ from ltga.explanation.explain import explain
 from ltga.explanation.result import Explanation
 from ltga.nn.methods import find_method
 from ltga.train.find_run import find_run
-from ltga.train.fit import load_run
+from ltga.train.fitting import load_run
 from ltga.train.run_graph import graph_of
 
 MOST_ROWS = 20

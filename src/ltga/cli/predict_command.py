@@ -13,7 +13,7 @@ from ltga.cli.terminal import say
 from ltga.data.atomic import write_atomic
 from ltga.data.catalogue import CATALOGUE
 from ltga.errors import InputError
-from ltga.train.fit import Run, load_run
+from ltga.train.fitting import Run, load_run
 from ltga.train.run_graph import graph_of, graph_to_predict
 
 SUFFIXES = (".csv", ".parquet")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ltga.data.collection import GraphCollection, collection_from_data
     from ltga.data.collection_tables import load_collection
     from ltga.data.dataset import Dataset
-    from ltga.data.digits_noise import digits_noise
+    from ltga.data.digits import digits_noise
     from ltga.data.graph_folder import GraphFolder, open_graph_folder
     from ltga.data.graph_tables import Tables
     from ltga.data.links import LinkSplit, split_links
@@ -84,7 +84,7 @@ __getattr__ = lazy_names(
         "ltga.data.collection": "GraphCollection collection_from_data",
         "ltga.data.collection_tables": "load_collection",
         "ltga.data.dataset": "Dataset",
-        "ltga.data.digits_noise": "digits_noise",
+        "ltga.data.digits": "digits_noise",
         "ltga.data.graph_folder": "GraphFolder open_graph_folder",
         "ltga.data.graph_tables": "Tables",
         "ltga.data.links": "LinkSplit split_links",

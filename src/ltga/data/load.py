@@ -10,7 +10,7 @@ from ltga.data.assemble import GraphArrays, assemble
 from ltga.data.catalogue import Facts
 from ltga.data.collection_tables import is_collection, load_collection
 from ltga.data.dataset import Dataset
-from ltga.data.digits_noise import digits_noise
+from ltga.data.digits import digits_noise
 from ltga.data.geom_gcn import read_geom_gcn
 from ltga.data.knobs import parse_knobs
 from ltga.data.names import known_dataset, looks_like_a_path

@@ -8,10 +8,10 @@ from ltga.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ltga.train.classifier import LTGAClassifier
-    from ltga.train.fit import Run, fit, load_run
     from ltga.train.loop import EpochInfo
     from ltga.train.minibatch import MiniBatch
     from ltga.train.protocol import Protocol
+    from ltga.train.fitting import Run, fit, load_run
     from ltga.train.tensorboard import TensorBoard
 
 __all__ = [
@@ -29,7 +29,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "ltga.train.classifier": "LTGAClassifier",
-        "ltga.train.fit": "Run fit load_run",
+        "ltga.train.fitting": "Run fit load_run",
         "ltga.train.loop": "EpochInfo",
         "ltga.train.minibatch": "MiniBatch",
         "ltga.train.protocol": "Protocol",

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from ltga.data import Dataset, MendedWarning, load_graph
 from ltga.data.readings import prepare_like, read_again
 from ltga.errors import InputError
-from ltga.train.fit import Run
+from ltga.train.fitting import Run
 
 
 def graph_of(run: Run, source: Any = None, root: str | Path | None = None) -> Dataset:

@@ -13,7 +13,7 @@ from typing import Protocol as Interface
 from ltga.data import Dataset, load_dataset
 from ltga.errors import RecordError
 from ltga.study.spec import RunSpec
-from ltga.train.fit import fit
+from ltga.train.fitting import fit
 
 
 @dataclass(frozen=True)
