@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ltga.kernels.codes import GATV2, GIVEN, Q_SOFTMAX, SOFTMAX
+from ltga.kernels.operators.dropout import threshold
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
 from ltga.kernels.runtime.long_rows import LongRows, long_rows
-from ltga.kernels.triton import backward as back
-from ltga.kernels.triton.forward import KNOWN, forward_rows, join_parts
-from ltga.kernels.triton.normalise import long_row_statistics
+from ltga.kernels.triton import attend_gradients as back
+from ltga.kernels.triton.attend_rows import KNOWN, forward_rows, join_parts
+from ltga.kernels.triton.dropout_hash import dropout_elements
+from ltga.kernels.triton.row_weights import long_row_statistics
 from ltga.kernels.triton.tiles import PROGRAMS, WARPS, Tiles, tiles
 
 Arguments = dict[str, Any]
@@ -60,6 +61,18 @@ def dot(key: Tensor, query: Tensor, graph: Structure, scale: float) -> Tensor:
     }  # fmt: skip
     _over_rows(forward_rows, graph.ptr, len(graph.ptr) - 1, long_rows(graph.ptr, len(graph.col)), arguments)
     return torch.empty_like(logits).index_copy_(0, graph.perm.long(), logits).to(key.dtype)
+
+
+def dropped(x: Tensor, p: float, key: int, rows: Tensor | None) -> Tensor:
+    """``x`` after dropout by the CPU's hash; see :func:`ltga.kernels.counter_dropout`."""
+    x, (limit, factor), block = x.detach().contiguous(), threshold(p), 1024
+    out = torch.empty_like(x)
+    if x.numel():
+        with torch.cuda.device_of(x):
+            dropout_elements[(-(-x.numel() // block),)](
+                x, rows, out, key, x.numel(), x.size(-1), LIMIT=limit, FACTOR=factor, BLOCK=block
+            )
+    return out
 
 
 def _score_and_sum(arguments: Arguments, graph: Structure, bias: Tensor | None, out: Tensor) -> None:
@@ -221,15 +234,16 @@ def _given(given: Operands, graph: Structure, kind: Kind) -> Arguments:
     x, scale, q = given.x, given.scale, given.q
     scored = kind.scoring != GIVEN
     heads, channels = x.size(1), x.size(2)
+    limit, factor = threshold(kind.dropout)
     return {
         "col": graph.col, "perm": graph.perm, "x": x, "target": given.target if scored else None,
         "att": given.att if kind.scoring == GATV2 else None,
         "edge_attr": given.edge_attr if scored else None, "edge_weight": given.edge_weight if scored else None,
         "features": given.edge_attr.size(1) if scored and given.edge_attr is not None else 0,
-        "scale": scale, "q": q, "q_order": None if kind.q_in_csr_order else graph.perm, "keep": given.keep, "key": 0,
+        "scale": scale, "q": q, "q_order": None if kind.q_in_csr_order else graph.perm, "keep": given.keep,
         "heads": heads, "channels": channels, "SLOPE": kind.slope, "DOT_SCALE": kind.dot_scale,
         "SCALE_PER_EDGE": scale is not None and len(scale) != 1, "PER_EDGE": q is not None and len(q) != 1,
-        "LIMIT": 0, "FACTOR": 1.0, **tiles(heads, channels, x.dtype)._asdict(),
+        "LIMIT": limit, "FACTOR": factor, "key": kind.key, **tiles(heads, channels, x.dtype)._asdict(),
     }  # fmt: skip
 
 

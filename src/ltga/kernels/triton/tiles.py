@@ -11,7 +11,6 @@ import triton.language as tl
 TILE = 2048  # elements of edges x heads x channels in registers
 WIDTH = 256  # channels of all heads of a block together
 STATISTICS = 512  # elements of edges x heads where there are no channels
-MOST_CHANNELS = 1024
 WARPS = 4
 PROGRAMS = 4096  # that share the rows where partial sums are kept for each
 

@@ -10,9 +10,9 @@ import triton
 import triton.language as tl
 
 from ltga.kernels import codes
-from ltga.kernels.triton.hashing import keep_factor
-from ltga.kernels.triton.normalise import deformed, row_statistics
-from ltga.kernels.triton.rows import index_minus_one, node_features, span, with_edge_features
+from ltga.kernels.triton.dropout_hash import keep_factor
+from ltga.kernels.triton.row_weights import deformed, row_statistics
+from ltga.kernels.triton.spans import index_minus_one, node_features, span, with_edge_features
 
 GIVEN = tl.constexpr(codes.GIVEN)
 GATV2 = tl.constexpr(codes.GATV2)

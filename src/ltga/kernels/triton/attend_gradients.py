@@ -9,10 +9,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ltga.kernels.triton.forward import GATV2, GIVEN
-from ltga.kernels.triton.hashing import keep_factor
-from ltga.kernels.triton.normalise import ENTMAX, Q_SOFTMAX, derivatives, row_maximum
-from ltga.kernels.triton.rows import index_minus_one, node_features, span, upstream, with_edge_features
+from ltga.kernels.triton.attend_rows import GATV2, GIVEN
+from ltga.kernels.triton.dropout_hash import keep_factor
+from ltga.kernels.triton.row_weights import ENTMAX, Q_SOFTMAX, derivatives, row_maximum
+from ltga.kernels.triton.spans import index_minus_one, node_features, span, upstream, with_edge_features
 
 
 @triton.jit

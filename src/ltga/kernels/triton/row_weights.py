@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 
 from ltga.kernels import codes
-from ltga.kernels.triton.rows import index_minus_one, span
-from ltga.kernels.triton.scalar import curvature, exp_q, expm1_ratio
+from ltga.kernels.triton.spans import index_minus_one, span
+from ltga.kernels.triton.deformation import curvature, exp_q, expm1_ratio
 
 SOFTMAX = tl.constexpr(codes.SOFTMAX)
 Q_SOFTMAX = tl.constexpr(codes.Q_SOFTMAX)
