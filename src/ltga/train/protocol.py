@@ -26,7 +26,7 @@ class Protocol(BaseModel):
         hidden_channels, heads, num_layers, residual: the network.
         init: ``"paper"``, the paper's random numbers, or ``"paired"``: all attention methods of a seed
             share weights and dropout.
-        backend: ``"auto"``, ``"torch"`` or ``"numba"``.
+        backend: ``"auto"``, ``"torch"``, ``"numba"`` or ``"triton"``.
 
     >>> Protocol(lr=0.02, kappa=4).lr_index
     0.005
@@ -52,7 +52,7 @@ class Protocol(BaseModel):
     num_layers: int = Field(2, ge=1)
     residual: bool = False
     init: Literal["paper", "paired"] = "paper"
-    backend: Literal["auto", "torch", "numba"] = "auto"
+    backend: Literal["auto", "torch", "numba", "triton"] = "auto"
 
     def __init__(self, **values: Any) -> None:
         try:

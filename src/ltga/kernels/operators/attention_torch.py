@@ -15,7 +15,9 @@ def forward(operands: Operands, graph: Structure, kind: Kind) -> tuple[Tensor, T
     """(out, weights in CSR order); see :func:`ltga.kernels.attend`."""
     given = with_mask(operands, len(graph.col), kind)
     targets, order = len(graph.ptr) - 1, graph.perm.long()
-    edges = torch.stack([graph.col.long(), torch.repeat_interleave(torch.arange(targets, device=graph.ptr.device), graph.ptr.diff())])
+    edges = torch.stack(
+        [graph.col.long(), torch.repeat_interleave(torch.arange(targets, device=graph.ptr.device), graph.ptr.diff())]
+    )
 
     def sorted_by_target(value: Tensor) -> Tensor:
         return value if len(value) == 1 else value.index_select(0, order)

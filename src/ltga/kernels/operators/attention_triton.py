@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ltga.kernels.codes import GATV2, GIVEN, Q_SOFTMAX, SOFTMAX
+from ltga.kernels.codes import DOT, GATV2, GIVEN, Q_SOFTMAX, SOFTMAX
 from ltga.kernels.operators.dropout import threshold
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
 from ltga.kernels.runtime.long_rows import LongRows, long_rows
@@ -52,7 +52,7 @@ def aggregate(weights: Tensor, x: Tensor, graph: Structure) -> Tensor:
 
 def dot(key: Tensor, query: Tensor, graph: Structure, scale: float) -> Tensor:
     """scale <query_i, key_j> of every edge and head, in the caller's order; see :func:`ltga.kernels.edge_dot`."""
-    operands, kind = _contiguous(Operands(key, query)), Kind(2, SOFTMAX, 0.0, scale, False)
+    operands, kind = _contiguous(Operands(key, query)), Kind(DOT, SOFTMAX, 0.0, scale, False)
     logits = key.new_empty(len(graph.col), key.size(1), dtype=_wide(key))
     arguments = {
         **_given(operands, graph, kind), "raw": None, "logits": logits, "weights": None, "given": None, "shift": None,
@@ -61,6 +61,15 @@ def dot(key: Tensor, query: Tensor, graph: Structure, scale: float) -> Tensor:
     }  # fmt: skip
     _over_rows(forward_rows, graph.ptr, len(graph.ptr) - 1, long_rows(graph.ptr, len(graph.col)), arguments)
     return torch.empty_like(logits).index_copy_(0, graph.perm.long(), logits).to(key.dtype)
+
+
+def dot_gradients(grad: Tensor, key: Tensor, query: Tensor, graph: Structure, scale: float) -> tuple[Tensor, Tensor]:
+    """Gradients of (key, query): sums over outgoing and over incoming edges."""
+    perm, wide = graph.perm.long(), scale * grad.to(_wide(key))
+    incoming = wide.index_select(0, perm)
+    outgoing = incoming.index_select(0, graph.tpos.long())
+    back = Structure(graph.tptr, graph.tcol, graph.perm, graph.ptr, graph.col, graph.tpos)
+    return aggregate(outgoing, query, back), aggregate(incoming, key, graph)
 
 
 def dropped(x: Tensor, p: float, key: int, rows: Tensor | None) -> Tensor:
@@ -196,9 +205,7 @@ def _backward_sources(arguments: Arguments, graph: Structure, grad_x: Tensor) ->
     plan, sources = long_rows(graph.tptr, len(graph.tcol)), len(graph.tptr) - 1
     heads, channels = arguments["heads"], arguments["channels"]
     each = arguments | {"col": graph.tcol, "position": graph.tpos}
-    _launch(
-        back.backward_sources, (sources, heads), each | _whole(graph.tptr, sources, plan) | {"grad_x": grad_x}
-    )
+    _launch(back.backward_sources, (sources, heads), each | _whole(graph.tptr, sources, plan) | {"grad_x": grad_x})
     if plan.count:
         parts = _parts(graph.tptr, sources, plan)
         partial = arguments["weights"].new_empty(plan.count, heads, channels)
@@ -219,8 +226,10 @@ def _room_for_gradients(given: Operands, like: Tensor, kind: Kind, need: Needed)
     return Operands(
         x=room(x.shape, need.x, x.dtype),
         target=room(given.target.shape if scored else (0, 0, 0), scored, x.dtype),
-        att=room((heads, x.size(2)), False) if kind.scoring != 2 else like.new_zeros(heads, x.size(2)),
-        edge_attr=torch.zeros_like(given.edge_attr, dtype=like.dtype) if with_edges and need.edge_attr else room((0, 0), False),
+        att=room((heads, x.size(2)), False) if kind.scoring != DOT else like.new_zeros(heads, x.size(2)),
+        edge_attr=torch.zeros_like(given.edge_attr, dtype=like.dtype)
+        if with_edges and need.edge_attr
+        else room((0, 0), False),
         edge_weight=room((0, 0, 0), False),
         given=room(per_edge, need.given),
         scale=room(per_edge, given.scale is not None and len(given.scale) != 1),

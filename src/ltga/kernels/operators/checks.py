@@ -14,7 +14,7 @@ from ltga.kernels.runtime.backends import MOST_CHANNELS, runs_triton
 def check_attention(operands: Operands, graph: Structure, kind: Kind, needs_logits: bool = True) -> None:
     """Everything that compiled code relies on; raises before it runs."""
     x = operands.x
-    _check_features(x, kind.backend)
+    check_features("x", x, kind.backend)
     if kind.scoring not in SCORINGS.values() or kind.normalizer not in NORMALIZERS.values():
         raise InputError(f"scoring, normalizer: expected 0, 1 or 2, got {kind.scoring} and {kind.normalizer}")
     for name, value in operands._asdict().items():
@@ -33,19 +33,21 @@ def check_attention(operands: Operands, graph: Structure, kind: Kind, needs_logi
         raise InputError("target, att: are needed unless the logits are given")
 
 
-def _check_features(x: Tensor, backend: str) -> None:
+def check_features(name: str, x: Tensor, backend: str) -> None:
     """Types and devices that the backend takes."""
     if backend not in ("", "triton"):
         raise InputError(f"backend: expected 'triton' or nothing, got {backend!r}")
     if x.device.type == "cpu" and not backend:
         if x.dim() != 3 or x.dtype not in (torch.float32, torch.float64):
-            raise InputError(f"x: expected a CPU float32/float64 tensor [S, H, C], got {x.dtype} {list(x.shape)}")
+            raise InputError(f"{name}: expected a CPU float32/float64 tensor [S, H, C], got {x.dtype} {list(x.shape)}")
         return
     if not runs_triton(x.device):
-        raise InputError(f"x: is on {x.device}, where there are no kernels; pip install 'ltga[gpu]' or move x to the CPU")
+        raise InputError(
+            f"{name}: is on {x.device}, where there are no kernels; pip install 'ltga[gpu]' or move it to the CPU"
+        )
     if x.dim() != 3 or not x.is_floating_point() or x.size(2) > MOST_CHANNELS:
         raise InputError(
-            f"x: expected floating-point [S, H, C] with at most {MOST_CHANNELS} channels, got {x.dtype} {list(x.shape)}"
+            f"{name}: expected floating-point [S, H, C] with at most {MOST_CHANNELS} channels, got {list(x.shape)}"
         )
 
 
@@ -98,9 +100,11 @@ def check_graph(structure: tuple[Tensor | None, ...], sources: int) -> None:
     if len({array.device for array in structure if array is not None}) != 1:
         raise GraphError("neighbourhoods: the arrays are on several devices; move them with Neighbourhoods.to")
     if ptr.device.type != "cpu":
-        sizes = len(perm) == len(col) and (tptr is None or (len(tptr) == sources + 1 and len(tcol) == len(tpos) == len(col)))  # type: ignore[arg-type]
-        if not sizes or len(ptr) == 0:
-            raise GraphError(f"neighbourhoods: not a CSR structure for {sources} sources; use ltga.kernels.neighbourhoods")
+        lengths = {len(array) for array in (col, perm, tcol, tpos) if array is not None}
+        if len(lengths) != 1 or len(ptr) == 0 or (tptr is not None and len(tptr) != sources + 1):
+            raise GraphError(
+                f"neighbourhoods: not made for {sources} sources; build it with ltga.kernels.neighbourhoods"
+            )
         return
     from ltga.kernels.numba.sweeps import check_structure
 

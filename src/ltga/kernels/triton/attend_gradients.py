@@ -35,9 +35,7 @@ def weight_gradients(  # type: ignore[no-untyped-def]
         edge = tl.load(perm + k, mask=inside, other=0)
         kept = SHARE * keep_factor(edge, h, there, heads, keep, key, LIMIT, FACTOR, ACC)
         live = there & (w != 0.0)
-        s = node_features(
-            x, tl.load(col + k, mask=inside, other=0), h, c, live & (kept != 0.0), heads, channels, ACC
-        )
+        s = node_features(x, tl.load(col + k, mask=inside, other=0), h, c, live & (kept != 0.0), heads, channels, ACC)
         g = tl.where(kept != 0.0, kept * tl.sum(s * up, 2), 0.0)
         if grad_weights is not None:
             g += tl.load(grad_weights + at, mask=there, other=0.0).to(ACC)
@@ -170,9 +168,7 @@ def backward_targets(  # type: ignore[no-untyped-def]
                 if SCORING != GIVEN:
                     live = there & (g != 0.0)
                     s = node_features(x, tl.load(col + k, mask=inside, other=0), h, c, live, heads, channels, ACC)
-                    s = with_edge_features(
-                        s, edge_attr, edge_weight, edge, h, c, live, heads, channels, features, ACC
-                    )
+                    s = with_edge_features(s, edge_attr, edge_weight, edge, h, c, live, heads, channels, features, ACC)
                     if SCORING == GATV2:
                         v = s + t[None, :, :]
                         through = tl.where(v > 0, g[:, :, None], SLOPE * g[:, :, None])
@@ -184,7 +180,11 @@ def backward_targets(  # type: ignore[no-untyped-def]
                 if SCORING == GATV2:
                     for_target *= tl.load(att + tile, mask=full, other=0.0).to(ACC)
                 place = row if part_row is None else item
-                tl.store(grad_target + place * heads * channels + tile, for_target, mask=full & (h < tl.where(mine, heads, 0))[:, None])
+                tl.store(
+                    grad_target + place * heads * channels + tile,
+                    for_target,
+                    mask=full & (h < tl.where(mine, heads, 0))[:, None],
+                )
     if SECOND:
         if part_att is not None:
             tl.store(part_att + block * heads * channels + tile, for_att, mask=full)
@@ -236,7 +236,9 @@ def backward_sources(  # type: ignore[no-untyped-def]
     if SCORING == GATV2:
         through *= tl.load(att + tile, mask=full, other=0.0).to(ACC)
     place = row if part_row is None else item.to(tl.int64)
-    tl.store(grad_x + place * heads * channels + tile, total + through, mask=full & (h < tl.where(mine, heads, 0))[:, None])
+    tl.store(
+        grad_x + place * heads * channels + tile, total + through, mask=full & (h < tl.where(mine, heads, 0))[:, None]
+    )
 
 
 @triton.jit
@@ -264,9 +266,7 @@ def backward_edges(  # type: ignore[no-untyped-def]
                 live = there & (g != 0.0)
                 if SCORING == GATV2:
                     v = node_features(x, tl.load(col + k, mask=inside, other=0), h, c, live, heads, channels, ACC)
-                    v = with_edge_features(
-                        v, edge_attr, edge_weight, edge, h, c, live, heads, channels, features, ACC
-                    )
+                    v = with_edge_features(v, edge_attr, edge_weight, edge, h, c, live, heads, channels, features, ACC)
                     a = tl.load(att + tile, mask=full, other=0.0).to(ACC)
                     through = tl.where(v + t[None, :, :] > 0, g[:, :, None], SLOPE * g[:, :, None]) * a[None, :, :]
                 else:

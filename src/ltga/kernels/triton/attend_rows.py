@@ -125,9 +125,7 @@ def forward_rows(  # type: ignore[no-untyped-def]
                 inverse = tl.load(at + 2 * heads, mask=h < heads, other=0.0).to(ACC)
         elif NORMALIZER != KNOWN:
             tl.debug_barrier()  # logits written above are read below, by other threads
-            top, nu, inverse = row_statistics(
-                begin, end, h, heads, logits, q, q_order, NORMALIZER, PER_EDGE, SE, ACC
-            )
+            top, nu, inverse = row_statistics(begin, end, h, heads, logits, q, q_order, NORMALIZER, PER_EDGE, SE, ACC)
         total = sum_row(
             begin, end, h, c, col, perm, x, q, q_order, keep, key, logits, weights, top, nu, inverse, heads, channels,
             NORMALIZER, PER_EDGE, LIMIT, FACTOR, BE, HB, CP, ACC,

@@ -92,9 +92,7 @@ def entmax_shift(  # type: ignore[no-untyped-def]
         done = done | ((tl.abs(excess) <= NEAR) & (total > 0)) | (trial == nu)
         earlier, before = before, tl.abs(trial - nu)
         nu = tl.where(done, nu, trial)
-        total, slope, _l, _h = row_mass(
-            begin, end, h, heads, logits, q, q_order, top, nu, ENTMAX, PER_EDGE, SE, ACC
-        )
+        total, slope, _l, _h = row_mass(begin, end, h, heads, logits, q, q_order, top, nu, ENTMAX, PER_EDGE, SE, ACC)
         steps += 1
     return nu
 
@@ -109,9 +107,7 @@ def row_statistics(  # type: ignore[no-untyped-def]
     nu = tl.zeros(h.shape, tl.float64)
     if NORMALIZER == ENTMAX:
         nu = entmax_shift(begin, end, h, heads, logits, q, q_order, top, PER_EDGE, SE, ACC)
-    total, _s, _l, _h = row_mass(
-        begin, end, h, heads, logits, q, q_order, top, nu, NORMALIZER, PER_EDGE, SE, ACC
-    )
+    total, _s, _l, _h = row_mass(begin, end, h, heads, logits, q, q_order, top, nu, NORMALIZER, PER_EDGE, SE, ACC)
     inverse = tl.where(total > 0, 1.0 / tl.where(total > 0, total, 1.0), 0.0)
     inverse = tl.where(total != total, total, inverse)
     return top, nu, tl.where(broken, float("nan"), inverse)
