@@ -51,7 +51,7 @@ class LTGAConv(GATv2Conv):
         delta: q stays in (1 - delta, 1 + delta).
         modifier: ``None``, ``"edge-bias"``, ``"edge-scale"`` or ``"temperature"``: change the logits
             instead of, or besides, the index.
-        backend: ``"auto"``, ``"torch"`` (the definition), ``"numba"`` (fused CPU kernels) or ``"triton"`` (GPU kernels).
+        backend: ``"auto"``, ``"torch"`` (the definition), ``"numba"`` (fused CPU kernels) or ``"triton"`` (GPUs).
 
     Shapes:
         x ``[N, F]``, or a pair ``([S, F_s], [T, F_t])``; edge_index ``[2, E]``, ``EdgeIndex``, or a

@@ -41,9 +41,9 @@ def may_compile(backend: str, x: Any) -> bool:
 
 
 def may_launch(layer: Any, x: Any) -> bool:
-    """Whether Triton's programs can do the attention of ``layer`` on features ``x``: a GPU, and they agree there.
+    """Whether Triton's programs can do the attention of ``layer`` on features ``x`` at all.
 
-    Programs that do not agree with the definition on the device at hand are not used (:mod:`ltga.kernels.operators.trust`).
+    Whether they agree with the definition on the device at hand is for :mod:`ltga.kernels.operators.trust` to say.
     """
     device, insists = _device_of(x), layer.backend == "triton"
     if layer.backend in ("torch", "numba") or transformed() or torch.jit.is_tracing():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,7 +17,7 @@ from ltga.kernels.triton import attend_gradients as back
 from ltga.kernels.triton.attend_rows import KNOWN, forward_rows, join_parts
 from ltga.kernels.triton.dropout_hash import dropout_elements
 from ltga.kernels.triton.row_weights import long_row_statistics
-from ltga.kernels.triton.tiles import PROGRAMS, WARPS, Tiles, tiles
+from ltga.kernels.triton.tiles import OPTIONS, PROGRAMS, tiles
 
 Arguments = dict[str, Any]
 
@@ -91,17 +93,17 @@ def _score_and_sum(arguments: Arguments, graph: Structure, bias: Tensor | None, 
     scored = arguments["NORMALIZER"] != KNOWN.value
     whole = {**arguments, "bias": bias, "stats": None, "out": out, "SCORE": scored, "SUM": True}
     _launch(forward_rows, (nodes, heads), whole | _whole(graph.ptr, nodes, plan))
-    if plan.count == 0:
+    if plan.parts == 0:
         return
     parts = _parts(graph.ptr, nodes, plan)
     acc = _wide(out)
-    stats = out.new_empty(plan.count, 3, heads, dtype=torch.float64)
-    partial = out.new_empty(plan.count, heads, channels, dtype=acc)
+    stats = out.new_empty(plan.parts, 3, heads, dtype=torch.float64)
+    partial = out.new_empty(plan.parts, heads, channels, dtype=acc)
     split = {**arguments, **parts, "bias": None, "stats": stats, "out": partial}
     if scored:
-        _launch(forward_rows, (plan.count, heads), split | {"SCORE": True, "SUM": False})
+        _launch(forward_rows, (plan.parts, heads), split | {"SCORE": True, "SUM": False})
         _long_row_statistics(split, plan, heads)
-    _launch(forward_rows, (plan.count, heads), split | {"SCORE": False, "SUM": True})
+    _launch(forward_rows, (plan.parts, heads), split | {"SCORE": False, "SUM": True})
     _join(partial, bias, out, parts, plan)
 
 
@@ -140,7 +142,7 @@ def _backward_targets(
     """The sweep over destinations; returns gradients of what all rows share."""
     nodes, edges, heads = len(graph.ptr) - 1, len(graph.col), arguments["heads"]
     channels, plan, weights = arguments["channels"], long_rows(graph.ptr, edges), arguments["weights"]
-    blocks = [min(count, PROGRAMS) for count in (nodes, plan.count)]
+    blocks = [min(count, PROGRAMS) for count in (nodes, plan.parts)]
     scored, scale = kind.scoring == GATV2, arguments["scale"]
     sums = Operands(
         None,
@@ -167,10 +169,10 @@ def _backward_targets(
             _launch(back.backward_targets, (count, heads), each | rows | {"FIRST": True, "SECOND": True})
             continue
         parts = _parts(graph.ptr, nodes, plan)
-        partial = weights.new_empty(plan.count, heads, channels)
-        stats = weights.new_empty(plan.count, 3, heads, dtype=torch.float64)
-        row_sums = weights.new_empty(plan.count, 4, heads)
-        each |= {**parts, "items": plan.count, "stats": stats, "sums": row_sums, "grad_target": partial}
+        partial = weights.new_empty(plan.parts, heads, channels)
+        stats = weights.new_empty(plan.parts, 3, heads, dtype=torch.float64)
+        row_sums = weights.new_empty(plan.parts, 4, heads)
+        each |= {**parts, "items": plan.parts, "stats": stats, "sums": row_sums, "grad_target": partial}
         if kind.normalizer == Q_SOFTMAX:
             _long_row_statistics(each | {"NORMALIZER": SOFTMAX}, plan, heads)
         _launch(back.backward_targets, (count, heads), each | {"FIRST": True, "SECOND": False})
@@ -190,12 +192,12 @@ def _backward_edges(arguments: Arguments, grad_edge_attr: Tensor, graph: Structu
     """Gradients of edge features, into ``grad_edge_attr`` if that is wanted, and of their projection."""
     nodes, edges, features = len(graph.ptr) - 1, len(graph.col), arguments["features"]
     plan, heads, channels = long_rows(graph.ptr, edges), arguments["heads"], arguments["channels"]
-    blocks = [min(count, PROGRAMS // 16) for count in (nodes, plan.count)]
+    blocks = [min(count, PROGRAMS // 16) for count in (nodes, plan.parts)]
     sums = arguments["weights"].new_zeros(sum(blocks), features, heads, channels)
     each = arguments | {"grad_edge_attr": grad_edge_attr if grad_edge_attr.numel() else None}
     rows = _whole(graph.ptr, nodes, plan) | {"items": nodes, "part_weight": sums}
     _launch(back.backward_edges, (blocks[0], 1), each | rows)
-    parts = _parts(graph.ptr, nodes, plan) | {"items": plan.count, "part_weight": sums[blocks[0] :]}
+    parts = _parts(graph.ptr, nodes, plan) | {"items": plan.parts, "part_weight": sums[blocks[0] :]}
     _launch(back.backward_edges, (blocks[1], 1), each | parts)
     return sums.sum(0)
 
@@ -206,10 +208,10 @@ def _backward_sources(arguments: Arguments, graph: Structure, grad_x: Tensor) ->
     heads, channels = arguments["heads"], arguments["channels"]
     each = arguments | {"col": graph.tcol, "position": graph.tpos}
     _launch(back.backward_sources, (sources, heads), each | _whole(graph.tptr, sources, plan) | {"grad_x": grad_x})
-    if plan.count:
+    if plan.parts:
         parts = _parts(graph.tptr, sources, plan)
-        partial = arguments["weights"].new_empty(plan.count, heads, channels)
-        _launch(back.backward_sources, (plan.count, heads), each | parts | {"grad_x": partial})
+        partial = arguments["weights"].new_empty(plan.parts, heads, channels)
+        _launch(back.backward_sources, (plan.parts, heads), each | parts | {"grad_x": partial})
         _join(partial, None, grad_x, parts, plan)
 
 
@@ -265,20 +267,20 @@ def _parts(ptr: Tensor, rows: int, plan: LongRows) -> Arguments:
 
 
 def _long_row_statistics(arguments: Arguments, plan: LongRows, heads: int) -> None:
-    _launch(long_row_statistics, (plan.count, heads), arguments)
+    _launch(long_row_statistics, (plan.parts, heads), arguments)
 
 
 def _join(partial: Tensor, bias: Tensor | None, out: Tensor, parts: Arguments, plan: LongRows) -> None:
     heads, channels = partial.shape[1:]
     own = {"partial": partial, "bias": bias, "out": out, "heads": heads, "channels": channels}
-    _launch(join_parts, (plan.count, heads), own | parts | tiles(heads, channels, partial.dtype)._asdict())
+    _launch(join_parts, (plan.parts, heads), own | parts | tiles(heads, channels, partial.dtype)._asdict())
 
 
 def _over_rows(kernel: Any, ptr: Tensor, rows: int, plan: LongRows, arguments: Arguments) -> None:
     """A kernel over whole rows, then over parts of long ones."""
     heads = arguments["heads"]
     _launch(kernel, (rows, heads), arguments | _whole(ptr, rows, plan))
-    _launch(kernel, (plan.count, heads), arguments | _parts(ptr, rows, plan))
+    _launch(kernel, (plan.parts, heads), arguments | _parts(ptr, rows, plan))
 
 
 def _launch(kernel: Any, grid: tuple[int, int], arguments: Arguments) -> None:
@@ -286,8 +288,26 @@ def _launch(kernel: Any, grid: tuple[int, int], arguments: Arguments) -> None:
     blocks = -(-grid[1] // arguments["HB"])
     if grid[0] == 0 or blocks == 0:
         return
+    own = {name: arguments[name] for name in kernel.arg_names}
+    if _written_down is not None:
+        _written_down.append((kernel, own))
+        return
     with torch.cuda.device_of(arguments["ptr"]):
-        kernel[(grid[0], blocks)](**{name: arguments[name] for name in kernel.arg_names}, num_warps=WARPS)
+        kernel[(grid[0], blocks)](**own, **OPTIONS["cuda" if torch.version.cuda else "hip"])
+
+
+_written_down: list[tuple[Any, Arguments]] | None = None
+
+
+@contextmanager
+def written_down() -> Iterator[list[tuple[Any, Arguments]]]:
+    """Write down which kernels would be started with what, and start none."""
+    global _written_down
+    _written_down = []
+    try:
+        yield _written_down
+    finally:
+        _written_down = None
 
 
 def _after(sums: Tensor | None, start: int) -> Tensor | None:

@@ -18,7 +18,7 @@ class LongRows(NamedTuple):
 
     part_row: Tensor  # [count] the row of every part; the number of rows where there is no such part
     first_part: Tensor  # [rows + 1]
-    count: int  # as many parts as a graph with that many edges can have
+    parts: int  # as many parts as a graph with that many edges can have
     split: int
 
 
