@@ -64,16 +64,11 @@ def launches(configuration: Configuration, per_edge: bool) -> list[tuple[str, An
         attention_triton.backward(torch.empty_like(results.out), results.weights, operands, graph, results, kind, need)
     named = {}
     for kernel, arguments in started:
-        stage = "".join(f", {flag.lower()} only" for flag in ("SCORE", "SUM", "FIRST", "SECOND") if _only(arguments, flag))
-        over = "parts" if arguments.get("part_row") is not None else "rows"
+        step = {flag: arguments.get(flag) for flag in ("SCORE", "SUM", "FIRST")}
+        stage = ", score" if step["SCORE"] else ", sum" if step["SUM"] else {None: "", True: ", 1st", False: ", 2nd"}[step["FIRST"]]
+        over = "parts" if arguments["part_row"] is not None else "rows"
         named[f"{kernel.__name__} ({over}{stage})"] = (kernel, arguments)
     return [(name, *rest) for name, rest in named.items()]
-
-
-def _only(arguments: dict[str, Any], flag: str) -> bool:
-    """Whether a program does one of its two steps and it is this one."""
-    other = {"SCORE": "SUM", "SUM": "SCORE", "FIRST": "SECOND", "SECOND": "FIRST"}[flag]
-    return bool(arguments.get(flag)) and not arguments.get(other)
 
 
 def _source(kernel: Any, arguments: dict[str, Any]) -> Any:

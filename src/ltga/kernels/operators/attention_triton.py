@@ -16,6 +16,7 @@ from ltga.kernels.runtime.long_rows import LongRows, long_rows
 from ltga.kernels.triton import attend_gradients as back
 from ltga.kernels.triton.attend_rows import KNOWN, forward_rows, join_parts
 from ltga.kernels.triton.dropout_hash import dropout_elements
+from ltga.kernels.triton.edge_gradients import backward_edge_features, backward_edge_weight
 from ltga.kernels.triton.row_weights import long_row_statistics
 from ltga.kernels.triton.tiles import OPTIONS, PROGRAMS, tiles
 
@@ -91,8 +92,10 @@ def _score_and_sum(arguments: Arguments, graph: Structure, bias: Tensor | None, 
     nodes, edges, (_, heads, channels) = len(graph.ptr) - 1, len(graph.col), out.shape
     plan = long_rows(graph.ptr, edges)
     scored = arguments["NORMALIZER"] != KNOWN.value
-    whole = {**arguments, "bias": bias, "stats": None, "out": out, "SCORE": scored, "SUM": True}
-    _launch(forward_rows, (nodes, heads), whole | _whole(graph.ptr, nodes, plan))
+    whole = {**arguments, **_whole(graph.ptr, nodes, plan), "bias": bias, "stats": None, "out": out}
+    if scored:
+        _launch(forward_rows, (nodes, heads), whole | {"SCORE": True, "SUM": False})
+    _launch(forward_rows, (nodes, heads), whole | {"SCORE": False, "SUM": True})
     if plan.parts == 0:
         return
     parts = _parts(graph.ptr, nodes, plan)
@@ -122,7 +125,7 @@ def backward(
     found = _room_for_gradients(given, results.weights, kind, need)
     arguments = {
         **_given(given, graph, kind), "raw": results.raw, "logits": results.logits, "weights": results.weights,
-        "grad_out": grad_out.contiguous(), "grad_score": grad_score, "SCORING": kind.scoring,
+        "grad_out": grad_out.contiguous(), "grad_score": grad_score, "grad_kept": torch.empty_like(grad_score), "SCORING": kind.scoring,
         "SHARE": 1.0 / x.size(1) if kind.average else 1.0, "AVERAGE": kind.average,
     }  # fmt: skip
     shared = _backward_targets(arguments, grad_weights, found, graph, kind, need)
@@ -163,22 +166,19 @@ def _backward_targets(
             continue
         own = {f"part_{name}": _after(getattr(sums, name), start) for name in ("att", "q", "scale")}
         each = arguments | per_edge | own
-        if part == 0:
-            rows = _whole(graph.ptr, nodes, plan)
-            each |= {"items": nodes, "stats": None, "sums": None, "grad_target": found.target}
-            _launch(back.backward_targets, (count, heads), each | rows | {"FIRST": True, "SECOND": True})
-            continue
-        parts = _parts(graph.ptr, nodes, plan)
-        partial = weights.new_empty(plan.parts, heads, channels)
-        stats = weights.new_empty(plan.parts, 3, heads, dtype=torch.float64)
-        row_sums = weights.new_empty(plan.parts, 4, heads)
-        each |= {**parts, "items": plan.parts, "stats": stats, "sums": row_sums, "grad_target": partial}
-        if kind.normalizer == Q_SOFTMAX:
-            _long_row_statistics(each | {"NORMALIZER": SOFTMAX}, plan, heads)
-        _launch(back.backward_targets, (count, heads), each | {"FIRST": True, "SECOND": False})
-        _launch(back.backward_targets, (count, heads), each | {"FIRST": False, "SECOND": True})
-        if kind.scoring != GIVEN:
-            _join(partial, None, found.target, parts, plan)
+        items = plan.parts if part else nodes
+        each |= {"items": items, "stats": None, "sums": weights.new_empty(items, 4, heads)}
+        each |= {**_whole(graph.ptr, nodes, plan), "grad_target": found.target}
+        if part:
+            partial = weights.new_empty(plan.parts, heads, channels)
+            stats = weights.new_empty(plan.parts, 3, heads, dtype=torch.float64)
+            each |= {**_parts(graph.ptr, nodes, plan), "stats": stats, "grad_target": partial}
+            if kind.normalizer == Q_SOFTMAX:
+                _long_row_statistics(each | {"NORMALIZER": SOFTMAX}, plan, heads)
+        _launch(back.backward_targets, (count, heads), each | {"FIRST": True})
+        _launch(back.backward_targets, (count, heads), each | {"FIRST": False})
+        if part and kind.scoring != GIVEN:
+            _join(partial, None, found.target, _parts(graph.ptr, nodes, plan), plan)
     q = None if sums.q is None else sums.q.sum(0, keepdim=True).to(arguments["q"].dtype)
     return Operands(
         None,
@@ -193,12 +193,15 @@ def _backward_edges(arguments: Arguments, grad_edge_attr: Tensor, graph: Structu
     nodes, edges, features = len(graph.ptr) - 1, len(graph.col), arguments["features"]
     plan, heads, channels = long_rows(graph.ptr, edges), arguments["heads"], arguments["channels"]
     blocks = [min(count, PROGRAMS // 16) for count in (nodes, plan.parts)]
-    sums = arguments["weights"].new_zeros(sum(blocks), features, heads, channels)
-    each = arguments | {"grad_edge_attr": grad_edge_attr if grad_edge_attr.numel() else None}
-    rows = _whole(graph.ptr, nodes, plan) | {"items": nodes, "part_weight": sums}
-    _launch(back.backward_edges, (blocks[0], 1), each | rows)
-    parts = _parts(graph.ptr, nodes, plan) | {"items": plan.parts, "part_weight": sums[blocks[0] :]}
-    _launch(back.backward_edges, (blocks[1], 1), each | parts)
+    sums = arguments["weights"].new_empty(sum(blocks), features, heads, channels)
+    for rows, items, count, start in (
+        (_whole(graph.ptr, nodes, plan), nodes, blocks[0], 0),
+        (_parts(graph.ptr, nodes, plan), plan.parts, blocks[1], blocks[0]),
+    ):
+        each = arguments | rows | {"items": items, "part_weight": sums[start:], "grad_edge_attr": grad_edge_attr}
+        _launch(backward_edge_weight, (count, features), each, by_heads=False)
+        if grad_edge_attr.numel():
+            _launch(backward_edge_features, (items, features), each, by_heads=False)
     return sums.sum(0)
 
 
@@ -229,9 +232,7 @@ def _room_for_gradients(given: Operands, like: Tensor, kind: Kind, need: Needed)
         x=room(x.shape, need.x, x.dtype),
         target=room(given.target.shape if scored else (0, 0, 0), scored, x.dtype),
         att=room((heads, x.size(2)), False) if kind.scoring != DOT else like.new_zeros(heads, x.size(2)),
-        edge_attr=torch.zeros_like(given.edge_attr, dtype=like.dtype)
-        if with_edges and need.edge_attr
-        else room((0, 0), False),
+        edge_attr=room(given.edge_attr.shape if with_edges else (0, 0), with_edges and need.edge_attr),
         edge_weight=room((0, 0, 0), False),
         given=room(per_edge, need.given),
         scale=room(per_edge, given.scale is not None and len(given.scale) != 1),
@@ -283,9 +284,9 @@ def _over_rows(kernel: Any, ptr: Tensor, rows: int, plan: LongRows, arguments: A
     _launch(kernel, (plan.parts, heads), arguments | _parts(ptr, rows, plan))
 
 
-def _launch(kernel: Any, grid: tuple[int, int], arguments: Arguments) -> None:
-    """Start programs: so many, times blocks of so many heads; each kernel gets the arguments that it names."""
-    blocks = -(-grid[1] // arguments["HB"])
+def _launch(kernel: Any, grid: tuple[int, int], arguments: Arguments, by_heads: bool = True) -> None:
+    """Start programs: so many, times blocks of so many heads (or as many); a kernel gets the arguments that it names."""
+    blocks = -(-grid[1] // arguments["HB"]) if by_heads else grid[1]
     if grid[0] == 0 or blocks == 0:
         return
     own = {name: arguments[name] for name in kernel.arg_names}

@@ -17,11 +17,11 @@ from ltga.kernels.triton.spans import index_minus_one, node_features, span, upst
 
 @triton.jit
 def weight_gradients(  # type: ignore[no-untyped-def]
-    row, begin, end, h, c, col, perm, x, q, q_order, keep, key, logits, weights, grad_out, grad_weights, grad_score,
+    row, begin, end, h, c, col, perm, x, q, q_order, keep, key, logits, weights, grad_out, grad_weights, grad_kept,
     top, heads, channels, NORMALIZER: tl.constexpr, PER_EDGE: tl.constexpr, SHARE: tl.constexpr,
     AVERAGE: tl.constexpr, LIMIT: tl.constexpr, FACTOR: tl.constexpr, BE: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
-    """Gradients g of a row's weights into grad_score; returns sums of w g, s g, s and the number of largest logits."""
+    """Gradients g of a row's weights into grad_kept; returns sums of w g, s g, s and the number of largest logits."""
     by_weight, by_slope = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
     slopes, ties = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
     up = upstream(grad_out, row + tl.arange(0, 1), h, c, (h < heads)[None, :], heads, channels, AVERAGE, ACC)
@@ -40,7 +40,7 @@ def weight_gradients(  # type: ignore[no-untyped-def]
         if grad_weights is not None:
             g += tl.load(grad_weights + at, mask=there, other=0.0).to(ACC)
         g = tl.where(live, g, 0.0)
-        tl.store(grad_score + at, g, mask=there)
+        tl.store(grad_kept + at, g, mask=there)
         d = index_minus_one(q, q_order, k, h, there, heads, PER_EDGE)
         slope, _c = derivatives(z, w, top, d, NORMALIZER, ACC)
         slope = tl.where(live, slope, 0.0)
@@ -53,7 +53,7 @@ def weight_gradients(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def score_gradients(  # type: ignore[no-untyped-def]
-    k, edge, h, there, q, q_order, scale, raw, logits, weights, top, mean, pull, grad_score, grad_q, grad_scale,
+    k, edge, h, there, q, q_order, scale, raw, logits, weights, top, mean, pull, grad_kept, grad_q, grad_scale,
     grad_shift, grad_given, heads, NORMALIZER: tl.constexpr, PER_EDGE: tl.constexpr, SCALE_PER_EDGE: tl.constexpr,
     ACC: tl.constexpr,
 ):  # fmt: skip
@@ -61,7 +61,7 @@ def score_gradients(  # type: ignore[no-untyped-def]
     at, own = k[:, None] * heads + h[None, :], edge[:, None] * heads + h[None, :]
     w = tl.load(weights + at, mask=there, other=0.0)
     z = tl.load(logits + at, mask=there, other=float("-inf"))
-    slack = tl.load(grad_score + at, mask=there, other=0.0) - mean[None, :]
+    slack = tl.load(grad_kept + at, mask=there, other=0.0) - mean[None, :]
     d = index_minus_one(q, q_order, k, h, there, heads, PER_EDGE)
     slope, curved = derivatives(z, w, top, d, NORMALIZER, ACC)
     live = w != 0.0
@@ -87,18 +87,19 @@ def score_gradients(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def row_sums(  # type: ignore[no-untyped-def]
-    item, row, h, first_part, sums, by_weight, by_slope, slopes, ties, heads,
-    NORMALIZER: tl.constexpr, JOIN: tl.constexpr,
-):  # fmt: skip
-    """(mean gradient of a row, what the largest logits give back), from its own sums or those of all its parts."""
-    if JOIN:
-        for part in range(tl.load(first_part + row), tl.load(first_part + row + 1)):
-            at = sums + part * 4 * heads + h
-            by_weight += tl.load(at, mask=h < heads, other=0.0)
-            by_slope += tl.load(at + heads, mask=h < heads, other=0.0)
-            slopes += tl.load(at + 2 * heads, mask=h < heads, other=0.0)
-            ties += tl.load(at + 3 * heads, mask=h < heads, other=0.0)
+def row_sums(item, row, h, part_row, first_part, sums, heads, NORMALIZER: tl.constexpr, ACC: tl.constexpr):  # type: ignore[no-untyped-def]
+    """(mean gradient of a row, what the largest logits give back), from the sums of the row or of all its parts."""
+    by_weight, by_slope = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
+    slopes, ties = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
+    first, last = item, item + 1
+    if part_row is not None:
+        first, last = tl.load(first_part + row), tl.load(first_part + row + 1)
+    for part in range(first, last):
+        at = sums + part * 4 * heads + h
+        by_weight += tl.load(at, mask=h < heads, other=0.0)
+        by_slope += tl.load(at + heads, mask=h < heads, other=0.0)
+        slopes += tl.load(at + 2 * heads, mask=h < heads, other=0.0)
+        ties += tl.load(at + 3 * heads, mask=h < heads, other=0.0)
     mean = by_weight
     if NORMALIZER == ENTMAX:
         mean = tl.where(slopes > 0, by_slope / tl.where(slopes > 0, slopes, 1.0), 0.0)
@@ -108,17 +109,17 @@ def row_sums(  # type: ignore[no-untyped-def]
 @triton.jit(do_not_specialize=["key"])
 def backward_targets(  # type: ignore[no-untyped-def]
     ptr, part_row, first_part, rows, items, col, perm, x, target, att, edge_attr, edge_weight, scale, q, q_order, keep,
-    key, raw, logits, weights, grad_out, grad_weights, stats, sums, grad_score, grad_target, part_att, part_q, grad_q,
+    key, raw, logits, weights, grad_out, grad_weights, stats, sums, grad_kept, grad_score, grad_target, part_att, part_q, grad_q,
     part_scale, grad_scale, grad_shift, grad_given, heads, channels, features,
     SCORING: tl.constexpr, NORMALIZER: tl.constexpr, SLOPE: tl.constexpr, DOT_SCALE: tl.constexpr,
     SCALE_PER_EDGE: tl.constexpr, PER_EDGE: tl.constexpr, SHARE: tl.constexpr, AVERAGE: tl.constexpr,
-    LIMIT: tl.constexpr, FACTOR: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr, SPLIT: tl.constexpr,
+    LIMIT: tl.constexpr, FACTOR: tl.constexpr, FIRST: tl.constexpr, SPLIT: tl.constexpr,
     BE: tl.constexpr, SE: tl.constexpr, HB: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Some rows, one after the other: gradients of scores, index, attention vector and target side.
 
-    ``FIRST`` finds the gradients of the weights and their sums over the row, ``SECOND`` what follows from them; parts
-    of long rows do one after the other, with the sums in memory.
+    A ``FIRST`` launch finds the gradients of the weights (``grad_kept``) and their sums over every item, a second one
+    what follows from them.
     """
     block, blocks = tl.program_id(0).to(tl.int64), tl.num_programs(0)
     h, c = tl.program_id(1) * HB + tl.arange(0, HB), tl.arange(0, CP)
@@ -132,24 +133,18 @@ def backward_targets(  # type: ignore[no-untyped-def]
                 top, _broken = row_maximum(begin, end, h, heads, logits, SE, ACC)
             else:
                 top = tl.load(stats + tl.load(first_part + row) * 3 * heads + h, mask=h < heads, other=0.0).to(ACC)
-        zero = tl.zeros([HB], ACC)
-        by_weight, by_slope, slopes, ties = zero, zero, zero, zero
         if FIRST:
             by_weight, by_slope, slopes, ties = weight_gradients(
                 row, begin, end, h, c, col, perm, x, q, q_order, keep, key, logits, weights, grad_out, grad_weights,
-                grad_score, top, heads, channels, NORMALIZER, PER_EDGE, SHARE, AVERAGE, LIMIT, FACTOR, BE, ACC,
+                grad_kept, top, heads, channels, NORMALIZER, PER_EDGE, SHARE, AVERAGE, LIMIT, FACTOR, BE, ACC,
             )  # fmt: skip
-            if not SECOND:
-                at = sums + item * 4 * heads + h
-                tl.store(at, by_weight, mask=h < heads)
-                tl.store(at + heads, by_slope, mask=h < heads)
-                tl.store(at + 2 * heads, slopes, mask=h < heads)
-                tl.store(at + 3 * heads, ties, mask=h < heads)
-        if SECOND:
-            tl.debug_barrier()  # grad_score written above is read below, by other threads
-            mean, pull = row_sums(
-                item, row, h, first_part, sums, by_weight, by_slope, slopes, ties, heads, NORMALIZER, not FIRST
-            )
+            at = sums + item * 4 * heads + h
+            tl.store(at, by_weight, mask=h < heads)
+            tl.store(at + heads, by_slope, mask=h < heads)
+            tl.store(at + 2 * heads, slopes, mask=h < heads)
+            tl.store(at + 3 * heads, ties, mask=h < heads)
+        else:
+            mean, pull = row_sums(item, row, h, part_row, first_part, sums, heads, NORMALIZER, ACC)
             if SCORING != GIVEN:
                 t = tl.load(target + row * heads * channels + tile, mask=full, other=0.0).to(ACC)
             for_target = tl.zeros([HB, CP], ACC)
@@ -159,7 +154,7 @@ def backward_targets(  # type: ignore[no-untyped-def]
                 there = inside[:, None] & (h < heads)[None, :]
                 edge = tl.load(perm + k, mask=inside, other=0).to(tl.int64)
                 g, q_terms, scale_terms = score_gradients(
-                    k, edge, h, there, q, q_order, scale, raw, logits, weights, top, mean, pull, grad_score, grad_q,
+                    k, edge, h, there, q, q_order, scale, raw, logits, weights, top, mean, pull, grad_kept, grad_q,
                     grad_scale, grad_shift, grad_given, heads, NORMALIZER, PER_EDGE, SCALE_PER_EDGE, ACC,
                 )  # fmt: skip
                 for_q += tl.sum(q_terms, 0)
@@ -185,7 +180,7 @@ def backward_targets(  # type: ignore[no-untyped-def]
                     for_target,
                     mask=full & (h < tl.where(mine, heads, 0))[:, None],
                 )
-    if SECOND:
+    if not FIRST:
         if part_att is not None:
             tl.store(part_att + block * heads * channels + tile, for_att, mask=full)
         if part_q is not None:
@@ -241,46 +236,3 @@ def backward_sources(  # type: ignore[no-untyped-def]
     )
 
 
-@triton.jit
-def backward_edges(  # type: ignore[no-untyped-def]
-    ptr, part_row, first_part, rows, items, col, perm, x, target, att, edge_attr, edge_weight, grad_score,
-    grad_edge_attr, part_weight, heads, channels, features,
-    SCORING: tl.constexpr, SLOPE: tl.constexpr, DOT_SCALE: tl.constexpr, SPLIT: tl.constexpr, BE: tl.constexpr,
-    HB: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr,
-):  # fmt: skip
-    """Some rows, one after the other: gradients of the edges' features and of their projection W_e."""
-    block, blocks = tl.program_id(0).to(tl.int64), tl.num_programs(0)
-    c = tl.arange(0, CP)
-    for first_head in range(0, heads, HB):
-        h = first_head + tl.arange(0, HB)
-        tile, full = h[:, None] * channels + c[None, :], (h < heads)[:, None] & (c < channels)[None, :]
-        for item in range(block * items // blocks, (block + 1) * items // blocks):
-            row, begin, end, _mine = span(item, ptr, part_row, first_part, rows, SPLIT)
-            t = tl.load(target + row * heads * channels + tile, mask=full, other=0.0).to(ACC)
-            for start in range(begin, end, BE):
-                k = start + tl.arange(0, BE)
-                inside = k < end
-                there = inside[:, None] & (h < heads)[None, :]
-                edge = tl.load(perm + k, mask=inside, other=0).to(tl.int64)
-                g = tl.load(grad_score + k[:, None] * heads + h[None, :], mask=there, other=0.0)
-                live = there & (g != 0.0)
-                if SCORING == GATV2:
-                    v = node_features(x, tl.load(col + k, mask=inside, other=0), h, c, live, heads, channels, ACC)
-                    v = with_edge_features(v, edge_attr, edge_weight, edge, h, c, live, heads, channels, features, ACC)
-                    a = tl.load(att + tile, mask=full, other=0.0).to(ACC)
-                    through = tl.where(v + t[None, :, :] > 0, g[:, :, None], SLOPE * g[:, :, None]) * a[None, :, :]
-                else:
-                    through = g[:, :, None] * DOT_SCALE * t[None, :, :]
-                for f in range(features):
-                    here = part_weight + (block * features + f) * heads * channels + tile
-                    value = tl.load(edge_attr + edge * features + f, mask=inside, other=0.0).to(ACC)
-                    so_far = tl.load(here, mask=full, other=0.0)
-                    tl.store(here, so_far + tl.sum(value[:, None, None] * through, 0), mask=full)
-                    if grad_edge_attr is not None:
-                        weight = tl.load(
-                            edge_weight + f * heads * channels + tile, mask=full, other=0.0
-                        ).to(ACC)  # fmt: skip
-                        place = grad_edge_attr + edge * features + f
-                        so_far_edge = tl.load(place, mask=inside, other=0.0)
-                        tl.store(place, so_far_edge + tl.sum(tl.sum(through * weight[None, :, :], 2), 1), mask=inside)
-                tl.debug_barrier()  # the sums so far are read again, by other threads

@@ -107,7 +107,11 @@ def forward_rows(  # type: ignore[no-untyped-def]
     SCORE: tl.constexpr, SUM: tl.constexpr, SPLIT: tl.constexpr, BE: tl.constexpr, SE: tl.constexpr, HB: tl.constexpr,
     CP: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
-    """Whole rows are scored and summed in one go; parts of long rows in two, with the row's statistics in between."""
+    """``SCORE`` writes the logits; ``SUM``, in a launch of its own, reads them and writes weights and weighted sums.
+
+    No program reads what one of the same launch writes: a barrier between the two would order global memory on
+    NVIDIA's devices but not on AMD's.
+    """
     item, h, c = tl.program_id(0), tl.program_id(1) * HB + tl.arange(0, HB), tl.arange(0, CP)
     row, begin, end, mine = span(item, ptr, part_row, first_part, rows, SPLIT)
     if SCORE:
@@ -124,7 +128,6 @@ def forward_rows(  # type: ignore[no-untyped-def]
                 nu = tl.load(at + heads, mask=h < heads, other=0.0)
                 inverse = tl.load(at + 2 * heads, mask=h < heads, other=0.0).to(ACC)
         elif NORMALIZER != KNOWN:
-            tl.debug_barrier()  # logits written above are read below, by other threads
             top, nu, inverse = row_statistics(begin, end, h, heads, logits, q, q_order, NORMALIZER, PER_EDGE, SE, ACC)
         total = sum_row(
             begin, end, h, c, col, perm, x, q, q_order, keep, key, logits, weights, top, nu, inverse, heads, channels,
