@@ -33,7 +33,7 @@ def keep_factor(edge, h, there, heads, keep, key, LIMIT: tl.constexpr, FACTOR: t
     if keep is not None:
         factor = tl.load(keep + at, mask=there, other=0.0).to(ACC)
     elif LIMIT > 0:
-        factor = tl.where(is_kept(at, key, LIMIT), FACTOR, 0.0).to(ACC)
+        factor = tl.where(is_kept(at, key, LIMIT), tl.full(there.shape, FACTOR, ACC), 0.0)
     else:
         factor = tl.full(there.shape, 1.0, ACC)
     return factor
