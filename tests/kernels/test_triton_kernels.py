@@ -69,7 +69,9 @@ def test_every_kernel_for_every_dtype(scoring, normalizer, dtype):
     assert largest_error(Configuration(scoring, normalizer, 3, 5, features, dtype), CPU) < 2 * CLOSE[dtype]
 
 
-@pytest.mark.parametrize(("scoring", "normalizer", "per_edge"), [("gatv2", "q_softmax", True), ("dot", "entmax", False)])
+@pytest.mark.parametrize(
+    ("scoring", "normalizer", "per_edge"), [("gatv2", "q_softmax", True), ("dot", "entmax", False)]
+)
 def test_a_layer_averaged_over_heads(scoring, normalizer, per_edge):
     torch.manual_seed(0)
     graph, operands = trust._example(Configuration(scoring, normalizer, 3, 4, 0, torch.float64), per_edge)
@@ -123,7 +125,9 @@ def test_dropout_masks_are_those_of_the_cpu(p):
     x = torch.ones(3, 700)
     rows = torch.tensor([5, 0, 2])
     for key in (1, -(2**62), 2**63 - 1):
-        assert np.array_equal(attention_triton.dropped(x, p, key, None).numpy(), plain_mask((3, 700), p, key).astype("f4"))
+        assert np.array_equal(
+            attention_triton.dropped(x, p, key, None).numpy(), plain_mask((3, 700), p, key).astype("f4")
+        )
         part = plain_mask((3, 700), p, key, rows).astype("f4")
         assert np.array_equal(attention_triton.dropped(x, p, key, rows).numpy(), part)
 
@@ -172,7 +176,10 @@ def test_products_along_edges_and_sums_over_them():
 
 def test_the_registered_operator_passes_torchs_own_checks():
     graph, operands = trust._example(Configuration("gatv2", "q_softmax", 2, 4, 0, torch.float32), True)
-    wanted = [None if value is None or name == "keep" else value.requires_grad_() for name, value in operands._asdict().items()]
+    wanted = [
+        None if value is None or name == "keep" else value.requires_grad_()
+        for name, value in operands._asdict().items()
+    ]
     arguments = (*wanted, *graph, 1, 1, 0.2, 0.5, False, False, "triton", 0.0, 0)
     torch.library.opcheck(torch.ops.ltga.attend.default, arguments, test_utils=("test_schema", "test_faketensor"))
     assert attend(*arguments)[0].requires_grad
@@ -197,7 +204,9 @@ def test_no_program_reads_what_its_launch_writes(monkeypatch):
     kind, upstream = Kind(1, 1, 0.2, 0.5, False), (torch.randn(len(graph.ptr) - 1, 3, 4), None)
     with Traffic() as traffic:
         gradients(attention_triton, operands, graph, kind, upstream)
-    assert {"forward_rows", "backward_targets", "backward_sources", "join_parts"} <= {name for name, _ in traffic.launches}
+    assert {"forward_rows", "backward_targets", "backward_sources", "join_parts"} <= {
+        name for name, _ in traffic.launches
+    }
     for name, launch in traffic.launches:
         assert not launch.read & launch.written, name
         assert len(launch.written) * 4 <= launch.bytes_written, name
@@ -281,3 +290,39 @@ def test_rows_of_every_length():
     for normalizer, q in itertools.product(("q_softmax", "entmax"), (0.7, 1.4)):
         operands, graph = logits_only(given, q, edge_index, sources=len(lengths))
         compare(operands, graph, Kind(0, NORMALIZERS[normalizer], 0.2, 1.0, False), 1e-10)
+
+
+def test_benchmarks_on_a_device_say_when_there_is_none_and_measure_where_there_is():
+    from ltga.bench.on_device import device_table, measure, run_on_device
+    from ltga.bench.works import Work, random_graph
+
+    if not torch.cuda.is_available():
+        with pytest.raises(LTGAError, match="device: torch finds no GPU"):
+            run_on_device(["cora"], "cuda")
+    with pytest.raises(LTGAError, match="device: expected"):
+        run_on_device(["cora"], "tpu")
+    work = Work("tiny", "a tiny graph", lambda _: random_graph(20, 60, 4), 4, 2, 2)
+    entry = measure(work, "cpu", rivals=("pyg-gatv2", "ltga-head"))
+    assert [len(rounds) for rounds in entry["seconds"].values()] == [2, 2]
+    shown = device_table({"works": {"tiny": entry}, "machine": {"device": "cpu", "torch": "2"}})
+    assert "| tiny | pyg-gatv2 |" in shown and "1.00x" in shown
+
+
+def test_the_doctor_looks_at_the_gpu(monkeypatch):
+    from ltga.cli import doctor
+
+    if not torch.cuda.is_available():
+        assert [check.state for check in doctor.gpu(None)] == ["note"]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(trust, "versions", lambda device: "a device")
+    errors = {torch.float64: 1e-15, torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 0.5}
+    monkeypatch.setattr(trust, "largest_error", lambda configuration, device: errors[configuration.dtype])
+    states = {check.what: check.state for check in doctor.gpu(None)}
+    assert states == {
+        "gpu": "ok",
+        "gpu float64": "ok",
+        "gpu float32": "ok",
+        "gpu float16": "ok",
+        "gpu bfloat16": "broken",
+    }

@@ -58,14 +58,22 @@ def launches(configuration: Configuration, per_edge: bool) -> list[tuple[str, An
     graph, operands = _example(configuration, per_edge)
     codes = SCORINGS[configuration.scoring], NORMALIZERS[configuration.normalizer]
     kind = Kind(*codes, 0.2, configuration.channels**-0.5, False, backend="triton")
-    need = Needed(True, configuration.features > 0, configuration.normalizer != "softmax", operands.given is not None, True)
+    need = Needed(
+        True, configuration.features > 0, configuration.normalizer != "softmax", operands.given is not None, True
+    )
     with attention_triton.written_down() as started:
         results = attention_triton.forward(operands, graph, kind)
         attention_triton.backward(torch.empty_like(results.out), results.weights, operands, graph, results, kind, need)
     named = {}
     for kernel, arguments in started:
         step = {flag: arguments.get(flag) for flag in ("SCORE", "SUM", "FIRST")}
-        stage = ", score" if step["SCORE"] else ", sum" if step["SUM"] else {None: "", True: ", 1st", False: ", 2nd"}[step["FIRST"]]
+        stage = (
+            ", score"
+            if step["SCORE"]
+            else ", sum"
+            if step["SUM"]
+            else {None: "", True: ", 1st", False: ", 2nd"}[step["FIRST"]]
+        )
         over = "parts" if arguments["part_row"] is not None else "rows"
         named[f"{kernel.__name__} ({over}{stage})"] = (kernel, arguments)
     return [(name, *rest) for name, rest in named.items()]
@@ -105,7 +113,15 @@ def _from_nvidia(ptx: str, target: str) -> tuple[int, int]:
         source = Path(folder) / "kernel.ptx"
         source.write_text(ptx)
         arch = f"--gpu-name={named[1] if named else target}"
-        command = [get_ptxas(TARGETS[target][1]).path, "-v", "--regAllocOptLevel=2", arch, str(source), "-o", f"{source}.o"]
+        command = [
+            get_ptxas(TARGETS[target][1]).path,
+            "-v",
+            "--regAllocOptLevel=2",
+            arch,
+            str(source),
+            "-o",
+            f"{source}.o",
+        ]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", said)
     registers = re.search(r"Used (\d+) registers", said)

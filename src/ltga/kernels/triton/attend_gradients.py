@@ -234,5 +234,3 @@ def backward_sources(  # type: ignore[no-untyped-def]
     tl.store(
         grad_x + place * heads * channels + tile, total + through, mask=full & (h < tl.where(mine, heads, 0))[:, None]
     )
-
-
