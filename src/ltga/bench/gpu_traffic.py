@@ -24,7 +24,7 @@ class Launch:
 
 
 class Traffic:
-    """Counts every load and store of kernels that run in the interpreter; elements that a mask leaves out cost nothing."""
+    """Counts the loads and stores of kernels that run in the interpreter; what a mask leaves out costs nothing."""
 
     def __init__(self) -> None:
         self.launches: list[tuple[str, Launch]] = []

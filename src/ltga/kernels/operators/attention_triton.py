@@ -125,7 +125,8 @@ def backward(
     found = _room_for_gradients(given, results.weights, kind, need)
     arguments = {
         **_given(given, graph, kind), "raw": results.raw, "logits": results.logits, "weights": results.weights,
-        "grad_out": grad_out.contiguous(), "grad_score": grad_score, "grad_kept": torch.empty_like(grad_score), "SCORING": kind.scoring,
+        "grad_out": grad_out.contiguous(), "grad_score": grad_score, "grad_kept": torch.empty_like(grad_score),
+        "SCORING": kind.scoring,
         "SHARE": 1.0 / x.size(1) if kind.average else 1.0, "AVERAGE": kind.average,
     }  # fmt: skip
     shared = _backward_targets(arguments, grad_weights, found, graph, kind, need)
@@ -285,7 +286,7 @@ def _over_rows(kernel: Any, ptr: Tensor, rows: int, plan: LongRows, arguments: A
 
 
 def _launch(kernel: Any, grid: tuple[int, int], arguments: Arguments, by_heads: bool = True) -> None:
-    """Start programs: so many, times blocks of so many heads (or as many); a kernel gets the arguments that it names."""
+    """Start programs, so many times blocks of so many heads (or as many); a kernel gets what it names."""
     blocks = -(-grid[1] // arguments["HB"]) if by_heads else grid[1]
     if grid[0] == 0 or blocks == 0:
         return

@@ -1,4 +1,4 @@
-"""Rows with more edges than one program should take, cut into parts: a plan made on the device, without waiting for it."""
+"""Rows with more edges than one program should take, cut into parts: planned on the device, without waiting for it."""
 
 from __future__ import annotations
 

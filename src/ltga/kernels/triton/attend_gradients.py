@@ -87,7 +87,9 @@ def score_gradients(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def row_sums(item, row, h, part_row, first_part, sums, heads, NORMALIZER: tl.constexpr, ACC: tl.constexpr):  # type: ignore[no-untyped-def]
+def row_sums(  # type: ignore[no-untyped-def]
+    item, row, h, part_row, first_part, sums, heads, NORMALIZER: tl.constexpr, ACC: tl.constexpr
+):
     """(mean gradient of a row, what the largest logits give back), from the sums of the row or of all its parts."""
     by_weight, by_slope = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
     slopes, ties = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
@@ -109,8 +111,8 @@ def row_sums(item, row, h, part_row, first_part, sums, heads, NORMALIZER: tl.con
 @triton.jit(do_not_specialize=["key"])
 def backward_targets(  # type: ignore[no-untyped-def]
     ptr, part_row, first_part, rows, items, col, perm, x, target, att, edge_attr, edge_weight, scale, q, q_order, keep,
-    key, raw, logits, weights, grad_out, grad_weights, stats, sums, grad_kept, grad_score, grad_target, part_att, part_q, grad_q,
-    part_scale, grad_scale, grad_shift, grad_given, heads, channels, features,
+    key, raw, logits, weights, grad_out, grad_weights, stats, sums, grad_kept, grad_score, grad_target, part_att,
+    part_q, grad_q, part_scale, grad_scale, grad_shift, grad_given, heads, channels, features,
     SCORING: tl.constexpr, NORMALIZER: tl.constexpr, SLOPE: tl.constexpr, DOT_SCALE: tl.constexpr,
     SCALE_PER_EDGE: tl.constexpr, PER_EDGE: tl.constexpr, SHARE: tl.constexpr, AVERAGE: tl.constexpr,
     LIMIT: tl.constexpr, FACTOR: tl.constexpr, FIRST: tl.constexpr, SPLIT: tl.constexpr,

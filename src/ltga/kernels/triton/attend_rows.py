@@ -24,7 +24,7 @@ def scores(  # type: ignore[no-untyped-def]
     s, t, a, edge_attr, edge_weight, edge, h, c, there, heads, channels, features,
     SCORING: tl.constexpr, SLOPE: tl.constexpr, DOT_SCALE: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
-    """Logits ``[edges, heads]`` of one row's edges: source features s [edges, heads, channels], the target's t, att a."""
+    """Logits ``[edges, heads]`` of one row: source features s [edges, heads, channels], the target's t, att a."""
     key = with_edge_features(s, edge_attr, edge_weight, edge, h, c, there, heads, channels, features, ACC)
     if SCORING == GATV2:
         v = key + t[None, :, :]

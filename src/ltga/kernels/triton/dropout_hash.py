@@ -15,7 +15,7 @@ def mix32(h):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def is_kept(position, key, LIMIT: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Whether the element at ``position`` of an array stays: a 1024-element chunk's hash, mixed with the place in it."""
+    """Whether the element at ``position`` of an array stays: a hash of its chunk of 1024, and of its place there."""
     chunk = (position // 1024 + 1).to(tl.uint64)
     z = key.to(tl.uint64) + chunk * tl.full([], 0x9E3779B97F4A7C15, tl.uint64)
     z = (z ^ (z >> 30)) * tl.full([], 0xBF58476D1CE4E5B9, tl.uint64)

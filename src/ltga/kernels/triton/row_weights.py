@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 
 from ltga.kernels import codes
-from ltga.kernels.triton.spans import index_minus_one, span
 from ltga.kernels.triton.deformation import curvature, exp_q, expm1_ratio
+from ltga.kernels.triton.spans import index_minus_one, span
 
 SOFTMAX = tl.constexpr(codes.SOFTMAX)
 Q_SOFTMAX = tl.constexpr(codes.Q_SOFTMAX)
@@ -72,7 +72,7 @@ def entmax_shift(  # type: ignore[no-untyped-def]
     begin, end, h, heads, logits, q, q_order, top, PER_EDGE: tl.constexpr, SE: tl.constexpr, ACC: tl.constexpr
 ):
     """nu with a row sum of 1: Newton's method on ln_alpha of the sum, halving the bracket where it would not do."""
-    NEAR: tl.constexpr = 1e-13 if ACC == tl.float64 else 1e-6
+    NEAR: tl.constexpr = 1e-13 if ACC == tl.float64 else 1e-6  # noqa: SIM300
     nu = tl.zeros(h.shape, tl.float64)
     total, slope, lowest, highest = row_mass(
         begin, end, h, heads, logits, q, q_order, top, nu, ENTMAX, PER_EDGE, SE, ACC

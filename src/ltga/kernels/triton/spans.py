@@ -57,9 +57,9 @@ def upstream(grad_out, node, h, c, there, heads, channels, AVERAGE: tl.constexpr
 
 
 @triton.jit
-def with_edge_features(
+def with_edge_features(  # type: ignore[no-untyped-def]
     vectors, edge_attr, edge_weight, edge, h, c, there, heads, channels, features, ACC: tl.constexpr
-):  # type: ignore[no-untyped-def]
+):
     """``vectors`` [edges, heads, channels] plus W_e e, for edge_attr [E, D] and edge_weight [D, H, C]."""
     if edge_attr is not None:
         inside = tl.max(there.to(tl.int32), 1) > 0
