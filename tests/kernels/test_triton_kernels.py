@@ -326,3 +326,23 @@ def test_the_doctor_looks_at_the_gpu(monkeypatch):
         "gpu float16": "ok",
         "gpu bfloat16": "broken",
     }
+
+
+@pytest.mark.parametrize("arguments", [{"scoring": "qkv"}, {"index": "edge", "normalizer": "entmax"}], ids=str)
+def test_compiled_and_differentiated_twice(arguments):
+    """The registered operator in a captured graph, and a second derivative by way of the definition."""
+    size = {"add_self_loops": False, **arguments}
+    ours, plain = (LTGAConv(6, 4, heads=2, backend=backend, **size).double() for backend in ("triton", "torch"))
+    plain.load_state_dict(ours.state_dict())
+    x, edge_index = torch.randn(5, 6, dtype=torch.double, requires_grad=True), torch.randint(0, 5, (2, 12))
+    torch._dynamo.reset()
+    captured = torch.compile(ours, fullgraph=True, backend="aot_eager")
+    first, exact = captured(x, edge_index), plain(x, edge_index)
+    assert torch.allclose(first, exact)
+    slopes = [torch.autograd.grad(out.square().sum(), x)[0] for out in (first, exact)]
+    assert torch.allclose(*slopes)
+    second = []
+    for layer in (ours, plain):
+        (slope,) = torch.autograd.grad(layer(x, edge_index).square().sum(), x, create_graph=True)
+        second.append(torch.autograd.grad(slope.square().sum(), x)[0])
+    assert torch.allclose(*second)
