@@ -289,6 +289,47 @@ def full_batch() -> str:
     )
 
 
+def gpu_code() -> str:
+    """What compilers made of the GPU kernels (benchmarks/gpu.json): registers of a thread, spills, shared memory."""
+    found = json.loads((ROOT / "benchmarks" / "gpu.json").read_text())
+    targets = list(found["compiled"])
+    by_kernel = {target: {row["kernel"]: row for row in rows} for target, rows in found["compiled"].items()}
+    rows = [
+        [f"`{kernel.split(' ')[0]}` {kernel.partition(' ')[2]}"]
+        + [
+            f"{row['registers']}, {row['spilled']}, {row['shared']} B"
+            for row in (by_kernel[t][kernel] for t in targets)
+        ]
+        for kernel in by_kernel[targets[0]]
+    ]
+    note = f"GATv2 scores with 3 edge features, q-softmax, 8 heads of 64 channels, float32, Triton {found['triton']}."
+    return f"{markdown(['registers, spills, shared memory', *targets], rows)}\n\n{note}"
+
+
+def gpu_traffic() -> str:
+    """What the GPU kernels read, write and allocate for each edge, beside plain torch (benchmarks/gpu.json)."""
+    counted = json.loads((ROOT / "benchmarks" / "gpu.json").read_text())["counted"]
+    rows = [
+        [
+            f"`{normalizer}`",
+            *(f"{found[what][who]:,.0f}" for what in ("bytes", "peak") for who in ("plain", "triton")),
+            f"1/{found['bytes']['plain'] / found['bytes']['triton']:.1f}",
+            f"1/{found['peak']['plain'] / found['peak']['triton']:.1f}",
+        ]
+        for normalizer, found in counted.items()
+    ]
+    header = [
+        "normaliser",
+        "bytes moved, plain torch",
+        "Triton",
+        "largest memory, plain torch",
+        "Triton",
+        "moved",
+        "memory",
+    ]
+    return markdown(header, rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     made.__name__: made
     for made in (
@@ -306,6 +347,8 @@ TABLES: dict[str, Callable[[], str]] = {
         sampling,
         on_disk,
         full_batch,
+        gpu_code,
+        gpu_traffic,
     )
 }
 

@@ -14,7 +14,7 @@ SOURCE = Path(ltga.__file__).parent
 ORDER = ["errors", "lazy", "functional", "kernels", "nn", "data", "train", "explanation", "bench", "cli", "study"]
 APART = {("data", "functional"), ("data", "kernels"), ("data", "nn"), ("bench", "explanation")}
 # The same inside two of them.
-KERNELS = ["numba", "runtime", "operators"]
+KERNELS = ["numba", "triton", "runtime", "operators"]
 STUDY = ["stats", "paper", "analyses", "report", "command"]
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.stem in ("errors", "lazy"))
 

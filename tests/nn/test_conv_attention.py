@@ -17,7 +17,7 @@ from ltga.nn.modifiers import EdgeBias
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from oracles import attention as oracle
 
-BACKENDS = ["torch", "numba"]
+BACKENDS = ["torch", "numba", pytest.param("triton", marks=pytest.mark.triton)]
 # Duplicate edges, self-loops, an unsorted order, a hub, and nodes (5, 6) with no incoming edge.
 EDGES = [(4, 0), (1, 0), (1, 0), (2, 0), (3, 0), (5, 0), (6, 0), (0, 1), (1, 1), (2, 4), (6, 3), (0, 4), (3, 3),
          (5, 2), (3, 2), (4, 2), (0, 2)]  # fmt: skip

@@ -17,7 +17,7 @@ from torch_geometric.utils import is_torch_sparse_tensor, to_torch_coo_tensor
 from ltga.kernels import neighbourhoods
 from ltga.nn import LTGAConv
 
-BACKENDS = ["torch", "numba"]
+BACKENDS = ["torch", "numba", pytest.param("triton", marks=pytest.mark.triton)]
 NODES, FEATURES, EDGE_FEATURES = 9, 6, 3
 EDGE_INDEX = torch.tensor(
     [[0, 1, 1, 2, 3, 4, 5, 6, 7, 0, 2, 8, 8, 5, 1], [1, 0, 2, 2, 1, 1, 6, 5, 7, 3, 0, 1, 2, 1, 0]]

@@ -8,8 +8,8 @@ import torch
 from ltga.data import csbm
 from ltga.nn.build import build_model
 from ltga.train import Protocol, fit, focus
-from ltga.train.focus import FocusedTask
 from ltga.train.fitting import make_task
+from ltga.train.focus import FocusedTask
 
 
 @pytest.mark.parametrize("init", ["paper", "paired"])

@@ -211,12 +211,14 @@ def bench(
     quick: Annotated[bool, typer.Option(help="Skip the large graphs and bandwidth.")] = False,
     list_works: Annotated[bool, typer.Option("--list", help="List the works and stop.")] = False,
     json_out: Annotated[Path | None, typer.Option("--json", help="Write all measurements here.")] = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda (which is also ROCm's name).")] = "cpu",
     data: Data = None,
 ) -> None:
     """Measure speed and memory against PyG's GATv2Conv, as ratios in one run.
 
     Example: ltga bench --work cora --quick
     """
+    from ltga.bench.on_device import device_table, run_on_device
     from ltga.bench.run import run_benchmarks, table
     from ltga.bench.works import WORKS
     from ltga.cli.output import check_output, write_text
@@ -229,8 +231,11 @@ def bench(
         return
     with messages().status("measuring") as status:
         folder = None if data is None else str(data)
-        measured = run_benchmarks(work.split(","), data=folder, extras=not quick, say=status.update)
-    print(table(measured))
+        if device == "cpu":
+            measured = run_benchmarks(work.split(","), data=folder, extras=not quick, say=status.update)
+        else:
+            measured = run_on_device(work.split(","), device, folder, say=status.update)
+    print(table(measured) if device == "cpu" else device_table(measured))
     if json_out is not None:
         write_text(json_out, json.dumps(measured, indent=1) + "\n")
 

@@ -151,6 +151,33 @@ def largest_difference() -> float:
     return max(value if value == value else float("inf") for value in differences)
 
 
+def gpu(root: Path | None) -> Iterator[Check]:
+    """GPU kernels against the definition in double precision, on the device where there is one."""
+    import torch
+
+    from ltga.kernels import NORMALIZERS, SCORINGS
+    from ltga.kernels.operators.trust import TOLERANCES, Configuration, largest_error, versions
+    from ltga.kernels.runtime.backends import has_triton
+
+    if not torch.cuda.is_available():
+        yield Check("gpu", "note", "none that torch can use; attention runs on the CPU")
+        return
+    if not has_triton():
+        yield Check("gpu", "note", "Triton is missing, so plain torch is used there; pip install 'ltga[gpu]'")
+        return
+    device = torch.device("cuda", torch.cuda.current_device())
+    yield Check("gpu", "ok", versions(device))
+    for dtype, tolerance in TOLERANCES.items():
+        errors = {
+            f"{scoring} {normalizer}": largest_error(Configuration(scoring, normalizer, 8, 32, 0, dtype), device)
+            for scoring in SCORINGS
+            for normalizer in NORMALIZERS
+        }
+        worst = max(errors, key=errors.__getitem__)
+        state: State = "ok" if errors[worst] <= tolerance else "broken"
+        yield Check(f"gpu {str(dtype)[6:]}", state, f"largest error {errors[worst]:.1e} ({worst}), gradients included")
+
+
 CHECKS: dict[str, Callable[[Path | None], Iterator[Check]]] = {
     "versions": versions,
     "kernels": kernels,
@@ -158,4 +185,5 @@ CHECKS: dict[str, Callable[[Path | None], Iterator[Check]]] = {
     "random numbers": random_numbers,
     "data": data,
     "self-test": self_test,
+    "gpu": gpu,
 }

@@ -21,9 +21,9 @@ from ltga.data import Dataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
+from ltga.train.fitting import execute_and_store
 from ltga.train.planned import plan_run
 from ltga.train.record import clean_text
-from ltga.train.fitting import execute_and_store
 from ltga.train.store import Store
 
 UNSCALED = 100.0  # standard deviation from which attention scores grow out of hand

@@ -14,9 +14,9 @@ from ltga.errors import InputError
 from ltga.explanation.result import Explanation
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import Network
+from ltga.train.fitting import Run, load_run, make_model, make_task
 from ltga.train.planned import as_dataset
 from ltga.train.protocol import Protocol
-from ltga.train.fitting import Run, load_run, make_model, make_task
 from ltga.train.run_graph import graph_of
 
 

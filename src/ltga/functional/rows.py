@@ -92,7 +92,8 @@ class RaggedRows:
     def _reduce(self, values: Tensor, how: str) -> Tensor:
         shape = (self.count, *values.shape[1:])
         where = self.index.view(-1, *[1] * (values.dim() - 1)).expand_as(values)
-        start = values.new_zeros(shape)
+        # Not zero for a maximum: torch would hand a share of the gradient to a start that equals the result.
+        start = values.new_full(shape, 0.0 if how == "sum" else -torch.inf)
         return start.scatter_reduce(0, where, values, how, include_self=how == "sum").index_select(0, self.index)
 
     def sum(self, values: Tensor) -> Tensor:

@@ -57,6 +57,7 @@ class AttentionInputs:
     q_in_csr_order: bool
     scale: Tensor | None  # [1, H] or [E, H]
     shift: Tensor | None  # [E, H]
+    backend: str = ""  # "triton", or the device's own
 
     @property
     def graph(self) -> Neighbourhoods:

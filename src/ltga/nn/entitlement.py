@@ -18,7 +18,7 @@ from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.dense.linear import Linear
 
 from ltga.errors import InputError
-from ltga.kernels.runtime.backends import has_compiled_kernels
+from ltga.kernels.runtime.backends import MOST_CHANNELS, has_compiled_kernels, has_triton, runs_triton
 
 _MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _PYG_HOOKS = tuple(
@@ -31,14 +31,42 @@ MESSAGE_METHODS = ("message", "aggregate", "update", "message_and_aggregate", "e
 
 def may_compile(backend: str, x: Any) -> bool:
     """Whether compiled code can work on features ``x`` (a tensor, or a pair) at all."""
-    if backend == "torch" or transformed() or torch.jit.is_tracing():
+    if backend in ("torch", "triton") or transformed() or torch.jit.is_tracing():
         return False
-    first = x[0] if isinstance(x, tuple | list) and x else x
-    device = first.device if isinstance(first, Tensor) else torch.device("cpu")
+    device = _device_of(x)
     able = has_compiled_kernels() and device.type == "cpu"
     if backend == "numba" and not able:
         raise InputError(f"backend: 'numba' needs numba and CPU tensors, got {device}; use backend='auto'")
     return able
+
+
+def may_launch(layer: Any, x: Any) -> bool:
+    """Whether Triton's programs can do the attention of ``layer`` on features ``x`` at all.
+
+    Whether they agree with the definition on the device at hand is for :mod:`ltga.kernels.operators.trust` to say.
+    """
+    device, insists = _device_of(x), layer.backend == "triton"
+    if layer.backend in ("torch", "numba") or transformed() or torch.jit.is_tracing():
+        return False
+    if not insists and (device.type != "cuda" or not has_triton()):
+        return False
+    if not runs_triton(device):
+        missing = "pip install 'ltga[gpu]'" if not has_triton() else "or TRITON_INTERPRET=1, to try it slowly"
+        raise InputError(f"backend: 'triton' needs Triton and a GPU, got {device}; use backend='auto', {missing}")
+    if layer.out_channels > MOST_CHANNELS:
+        if insists:
+            raise InputError(
+                f"backend: 'triton' takes at most {MOST_CHANNELS} channels per head, got {layer.out_channels}; "
+                f"use backend='auto'"
+            )
+        return False
+    return True
+
+
+def _device_of(x: Any) -> torch.device:
+    first = x[0] if isinstance(x, tuple | list) and x else x
+    values = first if isinstance(first, Tensor) else getattr(first, "values", None)
+    return values.device if isinstance(values, Tensor) else torch.device("cpu")
 
 
 def is_untouched(module: nn.Module, *kinds: type[nn.Module]) -> bool:

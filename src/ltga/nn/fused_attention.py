@@ -8,14 +8,24 @@ from torch.nn import functional as F
 
 from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend, edge_dot
 from ltga.kernels.operators.operands import Operands
+from ltga.kernels.runtime.fingerprint import mix_key
 from ltga.nn.attention_inputs import AttentionInputs, Scores
 
 
 def fused_attention(
-    inputs: AttentionInputs, scores: Scores, keep: Tensor | None, bias: Tensor | None, average: bool
+    inputs: AttentionInputs,
+    scores: Scores,
+    keep: Tensor | None,
+    bias: Tensor | None,
+    average: bool,
+    dropout: float = 0.0,
+    key: tuple[int, ...] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(output with bias ``[T, H * C]`` or ``[T, C]``, weights in CSR order) by the compiled kernels."""
-    out, weights, _, _ = _attend(inputs, scores, keep, bias, average)
+    """(output with bias ``[T, H * C]`` or ``[T, C]``, weights in CSR order) by the compiled kernels.
+
+    Dropout comes as a mask, ``keep``, or with the ``key`` of one that kernels make themselves.
+    """
+    out, weights, _, _ = _attend(inputs, scores, keep, bias, average, dropout, 0 if key is None else mix_key(key))
     dtype = inputs.weights_type(scores)
     weights = weights.to(dtype)
     dtype = dtype if bias is None else torch.promote_types(dtype, bias.dtype)
@@ -36,7 +46,13 @@ def in_callers_order(graph: Neighbourhoods, values: Tensor) -> Tensor:
 
 
 def _attend(
-    inputs: AttentionInputs, scores: Scores, keep: Tensor | None, bias: Tensor | None, average: bool
+    inputs: AttentionInputs,
+    scores: Scores,
+    keep: Tensor | None,
+    bias: Tensor | None,
+    average: bool,
+    dropout: float = 0.0,
+    key: int = 0,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     heads, channels = inputs.source.shape[1:]
     wide = torch.promote_types(inputs.source.dtype, torch.float32)
@@ -55,10 +71,13 @@ def _attend(
     operands = Operands(
         inputs.source, target, att, attributes, edge_weight, given, inputs.scale, inputs.shift, inputs.q, keep, bias
     )
+    # Triton's programs read half precision as it is and add up in single.
+    narrow = ("x", "target") if inputs.backend == "triton" and inputs.source.dtype == inputs.target.dtype else ()
     return attend(  # type: ignore[no-any-return]
-        *(None if value is None else value.to(wide) for value in operands), *inputs.graph.structure,
+        *(value if value is None or name in narrow else value.to(wide) for name, value in operands._asdict().items()),
+        *inputs.graph.structure,
         SCORINGS["given" if given is not None else scores.scoring], NORMALIZERS[scores.normalizer],
-        scores.slope, channels**-0.5, average, inputs.q_in_csr_order,
+        scores.slope, channels**-0.5, average, inputs.q_in_csr_order, inputs.backend, dropout, key,
     )  # fmt: skip
 
 
@@ -67,7 +86,7 @@ def _key_logits(inputs: AttentionInputs, scores: Scores, wide: torch.dtype) -> T
     assert inputs.key is not None
     heads, channels = inputs.key.shape[1:]
     target = inputs.target.to(wide)
-    logits: Tensor = edge_dot(inputs.key.to(wide), target, *inputs.graph.structure, channels**-0.5)
+    logits: Tensor = edge_dot(inputs.key.to(wide), target, *inputs.graph.structure, channels**-0.5, inputs.backend)
     if inputs.attributes is not None:
         assert scores.edge_weight is not None
         weight = scores.edge_weight.view(heads, channels, -1).to(wide)

@@ -15,20 +15,21 @@ from ltga.nn.modifiers import EdgeBias, EdgeScale, Modifiers
 from ltga.nn.projections import Embeddings
 
 
-def index_of(index: nn.Module, embeddings: Embeddings, edges: Edges) -> tuple[Tensor, bool]:
+def index_of(index: nn.Module, embeddings: Embeddings, edges: Edges, compiled: bool) -> tuple[Tensor, bool]:
     """q of the edges, and whether it stands in CSR order; compiled for sorted edges if ours is the gate."""
-    if isinstance(edges, Neighbourhoods) and is_untouched(index, GatedIndex) and _may_fuse(index.gate):
-        assert isinstance(index, GatedIndex)
+    sorted_edges = compiled and isinstance(edges, Neighbourhoods)
+    if sorted_edges and is_untouched(index, GatedIndex) and _may_fuse(index.gate):
+        assert isinstance(index, GatedIndex) and isinstance(edges, Neighbourhoods)
         return index.note(fused_gate(index.gate, embeddings, edges, True, index.delta)), True
     seen = edges.edge_index if type(index) in (FrozenIndex, LearnedIndex, LogIndex) else own_copy(edges)
     return index(embeddings.source, embeddings.target, seen), False
 
 
-def modifiers_of(modifier: nn.Module | None, embeddings: Embeddings, edges: Edges) -> Modifiers:
+def modifiers_of(modifier: nn.Module | None, embeddings: Embeddings, edges: Edges, compiled: bool) -> Modifiers:
     """(factor, summand) of the logits; compiled likewise."""
     if modifier is None:
         return None, None
-    fused = isinstance(edges, Neighbourhoods) and is_untouched(modifier, EdgeBias, EdgeScale)
+    fused = compiled and isinstance(edges, Neighbourhoods) and is_untouched(modifier, EdgeBias, EdgeScale)
     if fused and _may_fuse(modifier.gate):
         assert isinstance(edges, Neighbourhoods) and isinstance(modifier, EdgeBias)
         return modifier.modifiers(fused_gate(modifier.gate, embeddings, edges, False, 0.0))

@@ -12,11 +12,11 @@ from typing import Any
 
 from ltga.data import Dataset
 from ltga.errors import InputError
+from ltga.train.fitting import execute_and_store
 from ltga.train.planned import PlannedRun, as_dataset, as_protocol, plan_run
 from ltga.train.protocol import Protocol
 from ltga.train.record import Record
 from ltga.train.record_schema import typed
-from ltga.train.fitting import execute_and_store
 from ltga.train.store import Store
 
 

@@ -8,10 +8,10 @@ from ltga.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ltga.train.classifier import LTGAClassifier
+    from ltga.train.fitting import Run, fit, load_run
     from ltga.train.loop import EpochInfo
     from ltga.train.minibatch import MiniBatch
     from ltga.train.protocol import Protocol
-    from ltga.train.fitting import Run, fit, load_run
     from ltga.train.tensorboard import TensorBoard
 
 __all__ = [

@@ -19,11 +19,11 @@ from ltga.data import Dataset, Nodes
 from ltga.data.labels import known_labels
 from ltga.errors import InputError, RecordError
 from ltga.train.classifier_file import read_classifier, write_classifier
+from ltga.train.fitting import fit
 from ltga.train.loop import Callback
 from ltga.train.minibatch import MiniBatch
 from ltga.train.predict import predict_log_probs
 from ltga.train.protocol import Protocol
-from ltga.train.fitting import fit
 
 
 class NotTrainedError(InputError, NotFittedError):

@@ -14,8 +14,8 @@ import torch
 from ltga.data.bounds import in_a_line
 from ltga.data.tensor_files import TensorFile, check_suffix
 from ltga.errors import InputError, RecordError
-from ltga.train.record_schema import checked_record
 from ltga.train.fitting import Run, rebuild_model
+from ltga.train.record_schema import checked_record
 
 _FILE = TensorFile("ltga-classifier", "a classifier written by LTGAClassifier.save", RecordError)
 _WEIGHT, _ARRAY = "weight/", "array/"

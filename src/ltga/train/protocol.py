@@ -40,7 +40,7 @@ class Protocol(BaseModel):
         hidden_channels, heads, num_layers, residual: the network.
         init: ``"paper"``, the paper's random numbers, or ``"paired"``: all attention methods of a seed
             share weights and dropout.
-        backend: ``"auto"``, ``"torch"`` or ``"numba"``.
+        backend: ``"auto"``, ``"torch"``, ``"numba"`` or ``"triton"``.
         metric: which epoch is the best, on the validation part: the one with the lowest ``"loss"``, or with the highest
             value of a metric; ``"auto"`` for the metric that the graph is judged by.
         class_weights: weigh classes in the loss so that each counts the same, however rare.
@@ -72,7 +72,7 @@ class Protocol(BaseModel):
     num_layers: int = Field(2, ge=1)
     residual: bool = False
     init: Literal["paper", "paired"] = "paper"
-    backend: Literal["auto", "torch", "numba"] = "auto"
+    backend: Literal["auto", "torch", "numba", "triton"] = "auto"
     metric: Literal[METRICS] = "loss"  # type: ignore[valid-type]
     class_weights: bool = False
     index_form: Literal["tanh", "log"] = "tanh"

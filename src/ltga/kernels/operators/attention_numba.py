@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ltga.kernels.codes import GIVEN
 from ltga.kernels.numba import sweeps
+from ltga.kernels.operators.dropout import with_mask
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.neighbourhoods import edge_order
@@ -18,6 +19,7 @@ RANKS = {"x": 3, "target": 3, "edge_weight": 3}  # all others are matrices
 
 def forward(operands: Operands, graph: Structure, kind: Kind) -> Results:
     """(out, weights, logits, unscaled logits); see :func:`ltga.kernels.attend`."""
+    operands = with_mask(operands, len(graph.col), kind)
     x = operands.x
     out = buffers.empty((len(graph.ptr) - 1, 1 if kind.average else x.size(1), x.size(2)), x.dtype)
     weights, logits = (buffers.empty((len(graph.col), x.size(1)), x.dtype) for _ in range(2))
@@ -43,6 +45,7 @@ def backward(
     need: Needed,
 ) -> Operands:
     """Gradients by the operands' names; empty where they are not needed."""
+    operands = with_mask(operands, len(graph.col), kind)
     x, given = operands.x, _arrays(operands)
     blocks = row_blocks(graph.ptr.numpy())
     room = _room_for_gradients(operands, len(blocks), len(graph.col), tuple(grad_out.shape[1:]), kind, need)

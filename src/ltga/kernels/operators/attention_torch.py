@@ -7,14 +7,17 @@ from torch import Tensor
 
 from ltga.functional.graph import aggregate_edges, normalise_edges, score_edges
 from ltga.kernels.codes import GATV2, NORMALIZERS
+from ltga.kernels.operators.dropout import with_mask
 from ltga.kernels.operators.operands import Kind, Operands, Structure
 
 
 def forward(operands: Operands, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor]:
     """(out, weights in CSR order); see :func:`ltga.kernels.attend`."""
-    given = operands
+    given = with_mask(operands, len(graph.col), kind)
     targets, order = len(graph.ptr) - 1, graph.perm.long()
-    edges = torch.stack([graph.col.long(), torch.repeat_interleave(torch.arange(targets), graph.ptr.diff())])
+    edges = torch.stack(
+        [graph.col.long(), torch.repeat_interleave(torch.arange(targets, device=graph.ptr.device), graph.ptr.diff())]
+    )
 
     def sorted_by_target(value: Tensor) -> Tensor:
         return value if len(value) == 1 else value.index_select(0, order)

@@ -8,20 +8,21 @@ from torch import Tensor
 from ltga.errors import GraphError, InputError
 from ltga.kernels.codes import GIVEN, NORMALIZERS, SCORINGS
 from ltga.kernels.operators.operands import Kind, Operands, Results, Structure
+from ltga.kernels.runtime.backends import MOST_CHANNELS, runs_triton
 
 
 def check_attention(operands: Operands, graph: Structure, kind: Kind, needs_logits: bool = True) -> None:
     """Everything that compiled code relies on; raises before it runs."""
     x = operands.x
-    if x.dim() != 3 or x.dtype not in (torch.float32, torch.float64) or x.device.type != "cpu":
-        raise InputError(f"x: expected a CPU float32/float64 tensor [S, H, C], got {x.dtype} {list(x.shape)}")
+    check_features("x", x, kind.backend)
     if kind.scoring not in SCORINGS.values() or kind.normalizer not in NORMALIZERS.values():
         raise InputError(f"scoring, normalizer: expected 0, 1 or 2, got {kind.scoring} and {kind.normalizer}")
     for name, value in operands._asdict().items():
         rank = 3 if name in ("x", "target", "edge_weight") else 2
-        if value is not None and (value.dim() != rank or not value.is_floating_point() or not value.is_cpu):
+        if value is not None and (value.dim() != rank or not value.is_floating_point() or value.device != x.device):
+            place = str(x.device).replace("cpu", "CPU")
             raise InputError(
-                f"{name}: expected a {rank}-D CPU floating-point tensor, got {value.dtype} {list(value.shape)}"
+                f"{name}: expected a {rank}-D {place} floating-point tensor, got {value.dtype} {list(value.shape)}"
             )
     check_graph(graph, x.size(0))
     _check_shapes(operands, len(graph.ptr) - 1, len(graph.col), kind.average)
@@ -30,6 +31,33 @@ def check_attention(operands: Operands, graph: Structure, kind: Kind, needs_logi
             raise InputError("given: logits are needed when scoring='given'")
     elif operands.target is None or operands.att is None:
         raise InputError("target, att: are needed unless the logits are given")
+
+
+def check_features(name: str, x: Tensor, backend: str) -> None:
+    """Types and devices that the backend takes."""
+    if backend not in ("", "triton"):
+        raise InputError(f"backend: expected 'triton' or nothing, got {backend!r}")
+    if x.device.type == "cpu" and not backend:
+        if x.dim() != 3 or x.dtype not in (torch.float32, torch.float64):
+            raise InputError(f"{name}: expected a CPU float32/float64 tensor [S, H, C], got {x.dtype} {list(x.shape)}")
+        return
+    if not runs_triton(x.device):
+        raise InputError(
+            f"{name}: is on {x.device}, where there are no kernels; pip install 'ltga[gpu]' or move it to the CPU"
+        )
+    if x.dim() != 3 or not x.is_floating_point() or x.size(2) > MOST_CHANNELS:
+        raise InputError(
+            f"{name}: expected floating-point [S, H, C] with at most {MOST_CHANNELS} channels, got {list(x.shape)}"
+        )
+
+
+def sums_type(dtype: torch.dtype) -> torch.dtype:
+    """The type in which sums, logits and weights are kept for features of ``dtype``.
+
+    >>> sums_type(torch.bfloat16), sums_type(torch.float64)
+    (torch.float32, torch.float64)
+    """
+    return torch.promote_types(dtype, torch.float32)
 
 
 def _check_shapes(operands: Operands, nodes: int, edges: int, average: bool) -> None:
@@ -57,9 +85,10 @@ def _check_shapes(operands: Operands, nodes: int, edges: int, average: bool) -> 
 
 
 def check_graph(structure: tuple[Tensor | None, ...], sources: int) -> None:
-    """Six arrays as in ``Neighbourhoods.structure`` (the last three may be None); raises if they are not sound."""
-    from ltga.kernels.numba.sweeps import check_structure
+    """Six arrays as in ``Neighbourhoods.structure`` (the last three may be None); raises if they are not sound.
 
+    What they contain is looked at on the CPU only: anywhere else every call would wait for the device.
+    """
     ptr, col, perm, tptr, tcol, tpos = structure
     for name, array, dtype in (
         ("ptr", ptr, torch.int64), ("col", col, torch.int32), ("perm", perm, torch.int32),
@@ -68,6 +97,17 @@ def check_graph(structure: tuple[Tensor | None, ...], sources: int) -> None:
         if array is not None and (array.dim() != 1 or array.dtype != dtype or not array.is_contiguous()):
             raise GraphError(f"{name}: expected a contiguous 1-D {dtype} tensor, got {array.dtype} {list(array.shape)}")
     assert ptr is not None and col is not None and perm is not None
+    if len({array.device for array in structure if array is not None}) != 1:
+        raise GraphError("neighbourhoods: the arrays are on several devices; move them with Neighbourhoods.to")
+    if ptr.device.type != "cpu":
+        lengths = {len(array) for array in (col, perm, tcol, tpos) if array is not None}
+        if len(lengths) != 1 or len(ptr) == 0 or (tptr is not None and len(tptr) != sources + 1):
+            raise GraphError(
+                f"neighbourhoods: not made for {sources} sources; build it with ltga.kernels.neighbourhoods"
+            )
+        return
+    from ltga.kernels.numba.sweeps import check_structure
+
     broken = check_structure(ptr.numpy(), col.numpy(), perm.numpy(), sources)
     if not broken and tptr is not None:
         assert tcol is not None and tpos is not None
@@ -94,5 +134,5 @@ def check_gradients(
     ):  # fmt: skip
         if value is not None and (tuple(value.shape) != (edges, heads) or not value.is_contiguous()):
             raise InputError(f"{name}: expected a contiguous tensor {(edges, heads)}, got {tuple(value.shape)}")
-        if value is not None and value.dtype != operands.x.dtype:
-            raise InputError(f"{name}: expected {operands.x.dtype}, got {value.dtype}")
+        if value is not None and value.dtype != sums_type(operands.x.dtype):
+            raise InputError(f"{name}: expected {sums_type(operands.x.dtype)}, got {value.dtype}")

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from ltga.errors import InputError
 from ltga.kernels.operators.dispatch import operator
+from ltga.kernels.operators.operands import Kind, Operands
 from ltga.kernels.runtime import buffers
-from ltga.kernels.runtime.backends import has_compiled_kernels
+from ltga.kernels.runtime.backends import has_compiled_kernels, runs_triton
 from ltga.kernels.runtime.fingerprint import mix_key
 from ltga.kernels.runtime.threads import run_blocks
 
@@ -48,8 +49,8 @@ def counter_dropout(x: Tensor, p: float, key: tuple[int, ...], part: Part | None
         raise InputError(f"p: must lie in [0, 1], got {p!r}")
     if p == 0.0:
         return x
-    if x.device.type != "cpu":
-        raise InputError("counter_dropout: only CPU tensors are supported; use torch's dropout elsewhere")
+    if x.device.type != "cpu" and not runs_triton(x.device):
+        raise InputError(f"counter_dropout: {x.device} tensors need Triton; pip install 'ltga[gpu]'")
     wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
     rows = None if part is None else checked_rows(part, x)
     return _counter_dropout(wide, p, mix_key(key), rows).to(x.dtype)
@@ -60,20 +61,25 @@ def checked_rows(part: Part, x: Tensor) -> Tensor:
     rows = part.rows
     if x.dim() != 2 or rows.shape != x.shape[:1] or rows.dtype != torch.int64:
         raise InputError(f"part: expected the number of each of the {len(x)} rows of x [n, C], int64")
-    if len(rows) and (int(rows.min()) < 0 or int(rows.max()) >= part.total):
+    if rows.is_cpu and len(rows) and (int(rows.min()) < 0 or int(rows.max()) >= part.total):
         raise InputError(f"part: has rows outside 0..{part.total - 1}")
     return rows
 
 
 @operator("counter_dropout")
 def _counter_dropout(x: Tensor, p: float, key: int, rows: Tensor | None = None) -> Tensor:
+    if not x.is_cpu:
+        from ltga.kernels.operators.attention_triton import dropped
+
+        return dropped(x, p, key, rows)
     if not has_compiled_kernels():
         return x * torch.from_numpy(plain_mask(tuple(x.shape), p, key, rows)).to(x.dtype)
     from ltga.kernels.numba.hashing import dropout_chunks, dropout_rows
 
     out = buffers.empty(tuple(x.shape), x.dtype)
     given = x.detach().contiguous().numpy()
-    mask = (min(round(p * 2**32), 2**32 - 1), given.dtype.type(0.0 if p == 1.0 else 1.0 / (1.0 - p)), key)
+    limit, factor = threshold(p)
+    mask = (limit, given.dtype.type(factor), key)
     if rows is None:
         chunks = -(-x.numel() // CHUNK)
         blocks = [(a, min(a + 64, chunks)) for a in range(0, chunks, 64)]
@@ -85,6 +91,19 @@ def _counter_dropout(x: Tensor, p: float, key: int, rows: Tensor | None = None) 
         numbers, target = rows.numpy(), out.numpy()
         run_blocks(blocks, lambda _, first, last: dropout_rows(first, last, given, numbers, *mask, target))
     return out
+
+
+def threshold(p: float) -> tuple[int, float]:
+    """(the smallest 32-bit hash that is kept, what the kept are multiplied with)."""
+    return min(round(p * 2**32), 2**32 - 1), 0.0 if p == 1.0 else 1.0 / (1.0 - p)
+
+
+def with_mask(operands: Operands, edges: int, kind: Kind) -> Operands:
+    """The operands of attention with the mask that ``kind`` asks for made, for backends that do not hash on the way."""
+    if kind.dropout == 0.0:
+        return operands
+    ones = operands.x.new_ones(edges, operands.x.size(1), dtype=torch.promote_types(operands.x.dtype, torch.float32))
+    return operands._replace(keep=_counter_dropout(ones, kind.dropout, kind.key))
 
 
 def plain_mask(shape: tuple[int, ...], p: float, key: int, rows: Tensor | None = None) -> np.ndarray:
@@ -104,8 +123,8 @@ def plain_mask(shape: tuple[int, ...], p: float, key: int, rows: Tensor | None =
         return h ^ (h >> np.uint32(16))
 
     hashed = mixed(mixed((position % np.uint64(CHUNK)).astype(np.uint32) + low) ^ high)
-    kept = hashed >= np.uint32(min(round(p * 2**32), 2**32 - 1))
-    return kept * (0.0 if p == 1.0 else 1.0 / (1.0 - p))
+    limit, factor = threshold(p)
+    return (hashed >= np.uint32(limit)) * factor
 
 
 @_counter_dropout.register_fake

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from ltga.errors import InputError
-from ltga.kernels.operators.checks import check_graph
+from ltga.kernels.operators.checks import check_features, check_graph
 from ltga.kernels.operators.dispatch import differentiable_gradients, operator, wants_definition
+from ltga.kernels.operators.operands import Structure
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.threads import row_blocks, run_blocks
 
@@ -25,11 +26,16 @@ def edge_dot(
     tcol: Tensor,
     tpos: Tensor,
     scale: float,
+    backend: str = "",
 ) -> Tensor:
     """scale <query_i, key_j> of every edge and head, ``[E, H]`` in the caller's order, without [E, H, C] on the way."""
+    _check(key, query, (ptr, col, perm, tptr, tcol, tpos), backend)
+    if backend == "triton" or not key.is_cpu:
+        from ltga.kernels.operators import attention_triton
+
+        return attention_triton.dot(key, query, Structure(ptr, col, perm, tptr, tcol, tpos), scale)
     from ltga.kernels.numba.dot_rows import dot_rows
 
-    _check(key, query, (ptr, col, perm, tptr, tcol, tpos))
     out = buffers.empty((len(col), key.size(1)), key.dtype)
     arrays = (ptr.numpy(), col.numpy(), perm.numpy(), _array(key), _array(query), scale, out.numpy())
     run_blocks(row_blocks(arrays[0]), lambda _, first, last: dot_rows(first, last, *arrays))
@@ -37,7 +43,7 @@ def edge_dot(
 
 
 @edge_dot.register_fake
-def _(key, query, ptr, col, perm, tptr, tcol, tpos, scale):  # type: ignore[no-untyped-def]
+def _(key, query, ptr, col, perm, tptr, tcol, tpos, scale, backend=""):  # type: ignore[no-untyped-def]
     return key.new_empty(col.size(0), key.size(1))
 
 
@@ -53,13 +59,18 @@ def edge_dot_backward(
     tcol: Tensor,
     tpos: Tensor,
     scale: float,
+    backend: str = "",
 ) -> tuple[Tensor, Tensor]:
     """Gradients of (key, query)."""
-    from ltga.kernels.numba.dot_rows import weighted_rows
-
-    _check(key, query, (ptr, col, perm, tptr, tcol, tpos))
+    _check(key, query, (ptr, col, perm, tptr, tcol, tpos), backend)
     if grad.shape != (len(col), key.size(1)) or grad.dtype != key.dtype:
         raise InputError(f"grad: expected [{len(col)}, {key.size(1)}] of the keys' type, got {list(grad.shape)}")
+    if backend == "triton" or not key.is_cpu:
+        from ltga.kernels.operators import attention_triton
+
+        return attention_triton.dot_gradients(grad, key, query, Structure(ptr, col, perm, tptr, tcol, tpos), scale)
+    from ltga.kernels.numba.dot_rows import weighted_rows
+
     grad_key, grad_query = (buffers.empty(tuple(value.shape), value.dtype) for value in (key, query))
     weights, edges = grad.contiguous().numpy(), perm.numpy()
     for rows, others, edge, table, out in (
@@ -72,7 +83,7 @@ def edge_dot_backward(
 
 
 @edge_dot_backward.register_fake
-def _(grad, key, query, ptr, col, perm, tptr, tcol, tpos, scale):  # type: ignore[no-untyped-def]
+def _(grad, key, query, ptr, col, perm, tptr, tcol, tpos, scale, backend=""):  # type: ignore[no-untyped-def]
     return torch.empty_like(key), torch.empty_like(query)
 
 
@@ -80,18 +91,17 @@ def _array(value: Tensor) -> Any:
     return value.detach().contiguous().numpy()
 
 
-def _check(key: Tensor, query: Tensor, structure: tuple[Tensor, ...]) -> None:
+def _check(key: Tensor, query: Tensor, structure: tuple[Tensor, ...], backend: str) -> None:
     """Everything the compiled loops rely on."""
-    for name, value in (("key", key), ("query", query)):
-        if value.dim() != 3 or value.dtype not in (torch.float32, torch.float64) or value.device.type != "cpu":
-            raise InputError(f"{name}: expected a CPU float32/float64 tensor [N, H, C], got {list(value.shape)}")
+    check_features("key", key, backend)
+    check_features("query", query, backend)
     check_graph(structure, len(key))
     if key.shape[1:] != query.shape[1:] or key.dtype != query.dtype or len(query) != len(structure[0]) - 1:
         raise InputError(f"query: expected {[len(structure[0]) - 1, *key.shape[1:]]}, got {list(query.shape)}")
 
 
 def _setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    *tensors, ctx.scale = inputs
+    *tensors, ctx.scale, ctx.backend = inputs
     ctx.save_for_backward(*tensors)
 
 
@@ -103,13 +113,13 @@ def _backward(ctx: Any, grad: Tensor) -> tuple:
             settings: Any = (*structure[:3], ctx.scale)
             return (plain_edge_dot(*own, *settings),)
 
-        return (*differentiable_gradients(definition, (key, query), ctx.needs_input_grad[:2], (grad,)), *[None] * 7)
-    return (*edge_dot_backward(grad, key, query, *structure, ctx.scale), *[None] * 7)
+        return (*differentiable_gradients(definition, (key, query), ctx.needs_input_grad[:2], (grad,)), *[None] * 8)
+    return (*edge_dot_backward(grad, key, query, *structure, ctx.scale, ctx.backend), *[None] * 8)
 
 
 def plain_edge_dot(key: Tensor, query: Tensor, ptr: Tensor, col: Tensor, perm: Tensor, scale: float) -> Tensor:
     """:func:`edge_dot` in plain torch."""
-    row = torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff())
+    row = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=ptr.device), ptr.diff())
     products = (query.index_select(0, row) * key.index_select(0, col.long())).sum(-1) * scale
     return products.index_select(0, perm.long().argsort())
 

@@ -43,6 +43,9 @@ class Kind(NamedTuple):
     dot_scale: float
     average: bool
     q_in_csr_order: bool = False
+    backend: str = ""  # "triton" for its programs on CPU tensors, which is for tests; else the device decides
+    dropout: float = 0.0  # of the weights, by a hash of the key below; masks of another origin come as ``keep``
+    key: int = 0
 
 
 class Results(NamedTuple):

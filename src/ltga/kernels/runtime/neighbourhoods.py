@@ -126,11 +126,10 @@ def neighbourhoods(
     if not isinstance(edge_index, Tensor):
         check_edge_index(edge_index, num_sources, num_targets)
     key = (num_sources, num_targets, self_loops, flip)
-    if edge_index.device.type != "cpu":
-        return _built(edge_index, *key)
     known = _known.get(edge_index, key)
     if known is None:
-        content = _known.content(edge_index)
+        # Elsewhere a hash would wait for the device on every call: there torch's count of writes decides.
+        content = _known.content(edge_index) if edge_index.is_cpu else None
         with torch.inference_mode(False):  # what is kept must be usable in training later
             known = _built(edge_index, *key)
         _known.put(edge_index, key, content, known)

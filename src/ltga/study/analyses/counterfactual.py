@@ -17,9 +17,9 @@ from ltga.nn.index import EntropicIndex, FrozenIndex
 from ltga.nn.modifiers import Modifiers
 from ltga.nn.network import LTGA
 from ltga.study.analyses.inputs import indexed_model, task_of
+from ltga.train.fitting import Run
 from ltga.train.loop import Task
 from ltga.train.metrics import classification_metrics
-from ltga.train.fitting import Run
 
 _NEVER = -1e6  # a logit shift after which softmax is exactly zero; finite, as (q - 1) times infinity is not a number
 

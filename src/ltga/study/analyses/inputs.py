@@ -8,8 +8,8 @@ from torch import Tensor
 from ltga.data import Dataset
 from ltga.errors import InputError
 from ltga.nn.network import LTGA
-from ltga.train.loop import Task
 from ltga.train.fitting import Run, make_task
+from ltga.train.loop import Task
 
 
 def check_graph(run: Run, dataset: Dataset) -> None:
