@@ -32,7 +32,10 @@ def by_spec(records: Iterable[Record]) -> dict[RunSpec, list[Record]]:
         if config.minibatch is not None:  # the study trains on whole graphs
             continue
         made = RunSpec.of(config)
-        for spec in (made, *([replace(made, split=None)] if _is_the_seeds_own(made) else [])):
+        answers = [made, *([replace(made, split=None)] if _is_the_seeds_own(made) else [])]
+        if asked := record.get("asked"):  # what a setting left to the graph came to is in the configuration
+            answers += [replace(spec, protocol=spec.protocol.with_overrides(**asked)) for spec in answers]
+        for spec in answers:
             found.setdefault(spec, []).append(record)
     return found
 

@@ -169,6 +169,8 @@ def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: b
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     if task.target.metric != "loss":
         observed["metric"] = task.target.metric
+    if planned.asked:
+        observed["asked"] = dict(planned.asked)
     if dataset.reading is not None and dataset.reading.get("format") != "named":  # how to find and read it again
         observed |= {"reading": dataset.reading, "class_names": list(dataset.class_names)}
     return Run(make_record(planned.config, described, outcome, observed, timing), model, arrays)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +35,7 @@ class PlannedRun:
     protocol: Protocol
     minibatch: MiniBatch | None
     config: dict[str, Any]
+    asked: Mapping[str, Any] = field(default_factory=dict)  # settings that were left to the graph, as they were given
 
     @cached_property
     def id(self) -> str:
@@ -70,7 +71,8 @@ def plan_run(
     if not isinstance(dataset.name, str):
         raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
     dataset.split(split)  # complains about a split that is not there
-    if protocol.index_start == "auto":
+    asked = {"index_start": "auto"} if protocol.index_start == "auto" else {}
+    if asked:
         protocol = protocol.with_overrides(index_start=_start_of_the_index(dataset, split))
     name = find_method(method).name
     config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.settings(), seed)
@@ -80,7 +82,7 @@ def plan_run(
         checked_configuration(config)  # now, rather than when a finished run is to be stored
     except ValueError as error:
         raise InputError(f"{clean_text(dataset.name)}: cannot be run as it is ({error})") from None
-    return PlannedRun(dataset, protocol, minibatch, config)
+    return PlannedRun(dataset, protocol, minibatch, config, asked)
 
 
 def _start_of_the_index(dataset: Dataset, split: int) -> float:

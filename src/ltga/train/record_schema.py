@@ -149,6 +149,7 @@ class RunRecord(_Part):
     interrupted: bool
     metrics: dict[Literal["train", "val", "test"], Metrics]
     metric: str | None = None
+    asked: dict[str, Setting] | None = None
     reading: dict[str, Any] | None = None
     class_names: list[str] | None = None
     predicted_share: dict[str, list[Number]] | None = None

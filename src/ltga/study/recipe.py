@@ -1,0 +1,112 @@
+"""What the runs behind the recommended protocol say, as rows of tables: development, noise, and against softmax."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+from ltga.nn.methods import METHODS
+from ltga.train.record import Record, kept_index
+
+BUDGETS = (20, 40, 80, 120, 200)
+Rows = tuple[list[str], list[list[str]]]
+
+
+def development_rows(measured: Sequence[Mapping[str, Any]]) -> Rows:
+    """A row per candidate: its worst and mean gap to the best candidate over budgets, by group of graphs.
+
+    The gap is in points of validation accuracy, the mean over the seeds that all of a graph's candidates have.
+    """
+    groups = {
+        "digits, noise 0 and 3": ("digits-noise:planted_per_edge=0,seed=1", "digits-noise:planted_per_edge=3,seed=1"),
+        "digits, noise 10 and 20": (
+            "digits-noise:planted_per_edge=10,seed=1",
+            "digits-noise:planted_per_edge=20,seed=1",
+        ),
+        "citeseer": ("citeseer",),
+        "citeseer, noise 5": ("citeseer:planted_per_edge=5",),
+        "citeseer, noise 5, 20 % labels": ("citeseer:planted_per_edge=5@0.2",),
+    }
+    scores: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for row in measured:
+        for budget, value in row["validation"].items():
+            scores[row["graph"], row["candidate"], budget].append(100 * value)
+    best: dict[tuple[str, str], float] = {}
+    for (graph, _, budget), values in scores.items():
+        best[graph, budget] = max(best.get((graph, budget), 0.0), fmean(values))
+    candidates = dict.fromkeys(row["candidate"] for row in measured)
+    rows = []
+    for candidate in candidates:
+        cells = [candidate]
+        for graphs in groups.values():
+            gaps = [
+                fmean(values) - best[graph, budget]
+                for (graph, name, budget), values in scores.items()
+                if name == candidate and graph in graphs
+            ]
+            cells.append(f"{min(gaps):.1f} ({fmean(gaps):.1f})" if gaps else "")
+        rows.append(cells)
+    rows.sort(key=lambda cells: float(cells[2].split(" ")[0]) if cells[2] else -100.0, reverse=True)
+    return ["candidate", *groups], rows
+
+
+def noise_rows(records: Iterable[Record], graphs: Sequence[str]) -> Rows:
+    """Per graph and method: test accuracy, and the best validation accuracy within each budget of epochs."""
+    header = ["graph", "method", "seeds", "test", *(f"val. by epoch {budget}" for budget in BUDGETS), "index"]
+    rows = []
+    for (graph, method), found in _groups(records, graphs).items():
+        courses = [record["trajectory"]["val_accuracy"] for record in found]
+        within = [f"{fmean(100 * max(course[:budget]) for course in courses):.1f}" for budget in BUDGETS]
+        rows.append([graph, METHODS[method].label, str(len(found)), _mean(found), *within, _index(found)])
+    return header, rows
+
+
+def against_rows(records: Iterable[Record], graphs: Sequence[str], baseline: str = "gatv2") -> Rows:
+    """Per graph and method: test score beside the baseline's on the same seeds."""
+    header = ["graph", "method", "seeds", "test", "against GATv2, same seeds", "index", "exact zeros"]
+    groups = _groups(records, graphs)
+    rows = []
+    for (graph, method), found in groups.items():
+        partners = {record["config"]["seed"]: _score(record) for record in groups.get((graph, baseline), ())}
+        pairs = [(record, partners[seed]) for record in found if (seed := record["config"]["seed"]) in partners]
+        told = ""
+        if method != baseline and pairs:
+            changes = [_score(record) - other for record, other in pairs]
+            told = f"{fmean(changes):+.1f}, ahead on {sum(change > 0 for change in changes)} of {len(changes)}"
+        zeros = [
+            value for record in found for layer in record.get("attention") or () for value in layer["zero_fraction"]
+        ]
+        shown = f"{100 * fmean(zeros):.0f} %" if zeros else ""
+        rows.append([graph, METHODS[method].label, str(len(found)), _mean(found), told, _index(found), shown])
+    return header, rows
+
+
+def _groups(records: Iterable[Record], graphs: Sequence[str]) -> dict[tuple[str, str], list[Record]]:
+    """Records by graph and method, in the order of ``graphs`` and of the catalogue of methods."""
+    found: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        found[record["config"]["dataset"]["name"], record["config"]["method"]].append(record)
+    keys = [(graph, method) for graph in graphs for method in METHODS if (graph, method) in found]
+    return {key: sorted(found[key], key=lambda record: record["config"]["seed"]) for key in keys}
+
+
+def _score(record: Record) -> float:
+    metric = record.get("metric") or "accuracy"
+    return 100 * float(record["metrics"]["test"][metric])
+
+
+def _mean(records: Sequence[Record]) -> str:
+    scores = [_score(record) for record in records]
+    return f"{fmean(scores):.1f}±{stdev(scores):.1f}" if len(scores) > 1 else f"{scores[0]:.1f}"
+
+
+def _index(records: Sequence[Record]) -> str:
+    """Mean q or alpha of the kept epoch, for methods that learn it."""
+    if not METHODS[records[0]["config"]["method"]].learns_index:
+        return ""
+    values = [
+        value for record in records for layer in kept_index(record) for value in layer["mean"] if value is not None
+    ]
+    return f"{fmean(values):.2f}" if values else ""
