@@ -195,3 +195,15 @@ def test_a_model_that_is_no_better_than_the_commonest_class_is_said_to_be_so(ltg
     assert "does not beat always saying the commonest class" in outcome.out
     wrong = ltga("train", path, "--metric", "f1")
     assert wrong.code == 2 and "metric: input should be" in wrong.err
+
+
+def test_batches_on_the_command_line(ltga: Any, tmp_path: Path) -> None:
+    path = write_graph(tmp_path / "graph.npz")
+    given = ("train", path, "--method", "ltga-head", "--seeds", 1, "--json", "-q", *QUICK)
+    said = summary(ltga(*given, "--batch-size", 4, "--fanout", "3,2"))
+    config = load_run(said["methods"][0]["runs"][0]["record"]).record["config"]
+    assert config["minibatch"]["batch_size"] == 4 and config["minibatch"]["fanout"] == [3, 2]
+    both = ltga(*given, "--batch-size", 4, "--full-batch")
+    assert both.code == 2 and "contradicts" in both.err
+    wrong = ltga(*given, "--fanout", "ten")
+    assert wrong.code == 2 and "--fanout: expected numbers" in wrong.err

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ltga import __version__
-from ltga.cli.options import Data, Json, complete_dataset, complete_methods, complete_setting, preparation
+from ltga.cli.options import Data, Json, batches, complete_dataset, complete_methods, complete_setting, preparation
 from ltga.cli.terminal import messages, results
 
 app = typer.Typer(
@@ -108,6 +108,15 @@ def train(
     page: Annotated[
         Path | None, typer.Option(help="Where to write the page to look at. Default: inside --out.")
     ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Train on sampled neighbourhoods of so many nodes; chosen if memory demands it."),
+    ] = None,
+    fanout: Annotated[
+        str | None,
+        typer.Option(help="Neighbours drawn per node: one number, or one per layer, the last layer's first."),
+    ] = None,
+    full_batch: Annotated[bool, typer.Option("--full-batch", help="The whole graph at once, come what may.")] = False,
     convention: Convention = None,
     prepare: Prepare = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
@@ -136,7 +145,9 @@ def train(
     prepared = preparation(prepare)
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 
-    train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted, prepared)
+    minibatch = batches(batch_size, fanout, full_batch)
+    where = (out, page, data, convention, fresh, json_wanted, prepared)
+    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch)
 
 
 @app.command()
@@ -159,7 +170,7 @@ def check(
 
     ltga check people.graphml --prepare label=club
     """
-    from ltga.data.names import check_name
+    from ltga.data.dataset_names import check_name
 
     check_name(graph)
     from ltga.cli.check_command import check_graph_source

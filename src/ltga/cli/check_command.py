@@ -13,8 +13,8 @@ from rich.markup import escape
 from ltga.cli.given_graph import load_given
 from ltga.cli.terminal import plain_table, say
 from ltga.data import Dataset, Preparation, as_tables
+from ltga.data.dataset_names import looks_like_a_path
 from ltga.data.graph_summary import GraphSummary, summarise
-from ltga.data.names import looks_like_a_path
 from ltga.data.own_graph import is_table_source
 from ltga.data.prepare import PreparedGraph, prepare
 from ltga.data.problems import Problems

@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from ltga.data.preparation import Preparation
+    from ltga.train.minibatch import MiniBatch
 
 
 def complete_dataset(incomplete: str) -> list[str]:
@@ -60,3 +61,17 @@ Data = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead.")]
+
+
+def batches(batch_size: int | None, fanout: str | None, full_batch: bool) -> MiniBatch | None:
+    """What ``--batch-size`` and ``--fanout`` say, if they say something."""
+    if batch_size is None and fanout is None:
+        return None
+    from ltga.errors import InputError
+    from ltga.train.batches import parse_fanout
+    from ltga.train.minibatch import MiniBatch
+
+    if full_batch:
+        raise InputError("--full-batch: contradicts --batch-size and --fanout; give one of them")
+    usual = MiniBatch()
+    return MiniBatch(batch_size or usual.batch_size, usual.fanout if fanout is None else parse_fanout(fanout))

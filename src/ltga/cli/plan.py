@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ltga.data.names import check_name
+from ltga.data.dataset_names import check_name
 from ltga.errors import InputError, did_you_mean
 from ltga.nn.methods import find_method
 from ltga.train.protocol import RECOMMENDED, Protocol

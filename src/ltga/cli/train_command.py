@@ -21,7 +21,9 @@ from ltga.data import Dataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
+from ltga.train.batches import choose_batches
 from ltga.train.fitting import execute_and_store
+from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import plan_run
 from ltga.train.record import clean_text
 from ltga.train.store import Store
@@ -41,6 +43,8 @@ def train_and_compare(
     fresh: bool = False,
     json_wanted: bool = False,
     preparation: Preparation | None = None,
+    minibatch: MiniBatch | None = None,
+    full_batch: bool = False,
 ) -> None:
     """Train every method with every seed, store the runs, print a comparison and write a page.
 
@@ -61,7 +65,11 @@ def train_and_compare(
         say(messages, note)
     for line in warnings_about(graph):
         say(messages, line)
-    groups = _all_runs(graph, plan, runs, fresh, messages)
+    if minibatch is None and not full_batch:
+        minibatch, why = choose_batches(graph, plan.methods, plan.protocol)
+        if why:
+            say(messages, why)
+    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch)
     page = _page(graph, groups, store, page, messages)
     simple = simple_rows(graph, groups)
     if json_wanted:
@@ -84,11 +92,13 @@ def warnings_about(graph: Dataset) -> list[str]:
     return [f"warning: feature {name} has a standard deviation of {float(spread[largest]):,.0f}; scale the features"]
 
 
-def _all_runs(graph: Dataset, plan: Plan, store: Store, fresh: bool, messages: Console) -> list[Group]:
+def _all_runs(
+    graph: Dataset, plan: Plan, store: Store, fresh: bool, messages: Console, minibatch: MiniBatch | None
+) -> list[Group]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     fingerprint = graph.fingerprint
     rows = [
-        [plan_run(graph, name, seed, None, plan.protocol, fingerprint=fingerprint) for seed in range(1, plan.seeds + 1)]
+        [plan_run(graph, name, seed, None, plan.protocol, minibatch, fingerprint) for seed in range(1, plan.seeds + 1)]
         for name in plan.methods
     ]
     planned = {run.id: run for row in rows for run in row}

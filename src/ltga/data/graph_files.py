@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from ltga.data.bounds import MAX_BYTES, in_a_line
+from ltga.data.dataset_names import GRAPH_SUFFIXES, LISTS, XML
 from ltga.data.graph_tables import Tables
-from ltga.data.names import GRAPH_SUFFIXES, LISTS, XML
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of

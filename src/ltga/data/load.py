@@ -10,10 +10,10 @@ from ltga.data.assemble import GraphArrays, assemble
 from ltga.data.catalogue import Facts
 from ltga.data.collection_tables import is_collection, load_collection
 from ltga.data.dataset import Dataset
+from ltga.data.dataset_names import known_dataset, looks_like_a_path
 from ltga.data.digits import digits_noise
 from ltga.data.geom_gcn import read_geom_gcn
 from ltga.data.knobs import parse_knobs
-from ltga.data.names import known_dataset, looks_like_a_path
 from ltga.data.npz import read_npz
 from ltga.data.obtain import obtain
 from ltga.data.own_graph import load_own_graph
