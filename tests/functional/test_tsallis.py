@@ -78,8 +78,12 @@ def test_never_nan_or_inf(x, q):
     index = torch.tensor(q, requires_grad=True)
     y = exp_q(point, index)
     y.backward()
-    assert torch.isfinite(y) and torch.isfinite(point.grad) and torch.isfinite(index.grad)
+    assert torch.isfinite(y) and torch.isfinite(point.grad)
     assert y >= 0
+    wide = torch.tensor(q, dtype=torch.double, requires_grad=True)
+    exp_q(torch.tensor(x, dtype=torch.double), wide).backward()
+    too_large = wide.grad.abs() > 0.99 * torch.finfo(torch.float32).max  # of the derivative itself
+    assert torch.isfinite(index.grad) or (too_large and not index.grad.isnan())
 
 
 @pytest.mark.parametrize("q", [-0.5, 0.3, 0.999999, 1.0, 1.000001, 1.5, 2.0, 2.5, 3.5])

@@ -202,7 +202,7 @@ def test_gradcheck_at_q(backend, index, q):
 @pytest.mark.parametrize("normalizer", ["q_softmax", "entmax"])
 def test_gradient_through_the_returned_weights_is_the_same_in_both_backends(normalizer, dropout):
     gradients = []
-    for backend in BACKENDS:
+    for backend in ("torch", "numba"):
         conv = build(backend, index="edge", normalizer=normalizer, dropout=dropout, edge_dim=EDGE_FEATURES)
         x = draw(NODES, FEATURES, seed=1).requires_grad_()
         attr = draw(len(EDGES), EDGE_FEATURES, seed=2).requires_grad_()
@@ -218,7 +218,7 @@ def test_gradient_through_the_returned_weights_is_the_same_in_both_backends(norm
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_gradient_through_the_returned_weights_alone(dropout):
     gradients = []
-    for backend in BACKENDS:
+    for backend in ("torch", "numba"):
         conv = build(backend, dropout=dropout)
         x = draw(NODES, FEATURES, seed=1).requires_grad_()
         torch.manual_seed(7)
@@ -231,7 +231,7 @@ def test_gradient_through_the_returned_weights_alone(dropout):
 
 def test_dropout_keeps_the_expected_weights_and_drops_the_rest():
     x = draw(NODES, FEATURES, seed=1)
-    for backend in BACKENDS:
+    for backend in ("torch", "numba"):
         conv = build(backend, dropout=0.5, index=1.5)
         torch.manual_seed(3)
         out, (_, weights) = conv(x, EDGE_INDEX, return_attention_weights=True)
@@ -458,7 +458,7 @@ def test_both_backends_see_integer_indices_of_either_width(backend):
 def test_second_derivatives_are_refused_not_wrong():
     """The fused backward pass is not differentiable itself; asking must raise or be right."""
     grads = []
-    for backend in BACKENDS:
+    for backend in ("torch", "numba"):
         conv = build(backend, index=1.0)
         x = draw(NODES, FEATURES).requires_grad_()
         (gradient,) = torch.autograd.grad((conv(x, EDGE_INDEX) ** 2).sum(), x, create_graph=True)
