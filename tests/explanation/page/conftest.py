@@ -14,7 +14,7 @@ import ltga
 from fixtures.browser import chromium  # noqa: F401
 from ltga.data import Dataset
 from ltga.explanation.result import Explanation
-from ltga.train import fit
+from ltga.train import Protocol, fit
 
 HOSTILE = "</script><script>window.hacked = 1</script>"
 CLASSES = ("calm", '<img src=x onerror="window.hacked = 1">', HOSTILE)
@@ -47,7 +47,7 @@ def explained(graph: Dataset) -> Any:
 
     def explanation(method: str) -> Explanation:
         if method not in made:
-            run = fit(graph, method, protocol={"epochs": 3, "hidden_channels": 3, "heads": 3, "init": "paired"})
+            run = fit(graph, method, protocol=Protocol.paper(epochs=3, hidden_channels=3, heads=3, init="paired"))
             with torch.no_grad():
                 for name, parameter in run.model.named_parameters():
                     if name.endswith(".att"):
