@@ -15,14 +15,13 @@ from torch_geometric.typing import OptPairTensor, OptTensor, PairTensor  # noqa:
 from ltga.errors import InputError
 from ltga.functional.graph import normalise_edges, score_pairs
 from ltga.kernels import NORMALIZERS, Neighbourhoods, SparseFeatures
-from ltga.kernels.operators.trust import Configuration, agrees
 from ltga.kernels.runtime.neighbourhoods import Edges
 from ltga.nn.adjacency import edges_of, pack_attention
 from ltga.nn.arguments import check_choice, check_dropout, check_size, checked_edge_features
 from ltga.nn.attention_inputs import Attention, AttentionInputs, Scores
 from ltga.nn.checkpoints import start_of_what_is_absent
 from ltga.nn.entitlement import MESSAGE_METHODS, is_plain_linear, may_compile, may_fuse, may_launch
-from ltga.nn.fused_attention import fused_attention, fused_logits_and_weights, in_callers_order
+from ltga.nn.fused_attention import Drop, fused_attention, fused_logits_and_weights, in_callers_order, kernels_agree
 from ltga.nn.fused_gate import index_of, modifiers_of, own_copy
 from ltga.nn.index import EntropicIndex, make_index
 from ltga.nn.masks import Draws
@@ -154,19 +153,12 @@ class LTGAConv(GATv2Conv):
         inputs = self._inputs(x, edge_index, edge_attr, size)
         weights, draws = None, (draws or Draws()) if self.training and self.dropout > 0.0 else None
         if isinstance(inputs.edges, Neighbourhoods):
-            scores, keep = self._scores(), None
-            hashed = draws is not None and inputs.backend == "triton" and draws.key is not None and draws.part is None
-            hashed = hashed and not return_attention_weights
-            if draws is not None and not hashed:
-                kind = inputs.weights_type(scores), inputs.source.device
-                keep = draws.mask(inputs.edges.num_edges, self.heads, self.dropout, *kind)
-            key = draws.key if draws is not None and hashed else None
-            out, csr_weights = fused_attention(
-                inputs, scores, keep, self.bias, not self.concat, 0.0 if key is None else self.dropout, key
-            )
+            scores = self._scores()
+            drop = Drop.of(draws, self.dropout, inputs, scores, whole=bool(return_attention_weights))
+            out, csr_weights = fused_attention(inputs, scores, drop, self.bias, not self.concat)
             if return_attention_weights:
                 weights = in_callers_order(inputs.edges, csr_weights)
-                weights = weights if keep is None else weights * keep
+                weights = weights if drop.keep is None else weights * drop.keep
         else:
             weights = self._plain_weights(inputs, draws)
             out = self._plain_sum(inputs, weights)
@@ -254,7 +246,7 @@ class LTGAConv(GATv2Conv):
         pair = feature_pair(x, size, compact=compiled and is_plain_linear(self.lin_l))
         linears = self.lin_l, self.lin_r, self.lin_key, self.res
         own = embed(pair, *linears, (self.heads, self.out_channels), self.share_weights, compiled)
-        launched = may_launch(self, x) and self._agrees(own.source)
+        launched = may_launch(self, x) and kernels_agree(self, own.source)
         fused = (compiled or launched) and may_fuse(self, edge_index, (own.source, own.target, own.key), _MESSAGES)
         edges, attributes = self._edges(edge_index, edge_attr, own.source.size(0), own.target.size(0), fused)
         q, in_csr_order = index_of(self.index, own, edges, compiled)
@@ -262,12 +254,6 @@ class LTGAConv(GATv2Conv):
         nodes = own.source, own.target, own.key, own.residual
         backend = "triton" if launched else ""
         return AttentionInputs(*nodes, edges, attributes, q, in_csr_order, scale, shift, backend)
-
-    def _agrees(self, source: Tensor) -> bool:
-        scoring = "given" if self.scoring in ("gat", "qkv") else self.scoring
-        features = 0 if scoring == "given" else self.edge_dim or 0
-        kind = Configuration(scoring, self.normalizer, self.heads, self.out_channels, features, source.dtype)
-        return agrees(kind, source.device)
 
     def _scores(self) -> Scores:
         edge_weight = None if self.lin_edge is None else self.lin_edge.weight

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend, edge_dot
 from ltga.kernels.operators.operands import Operands
+from ltga.kernels.operators.trust import Configuration, agrees
 from ltga.kernels.runtime.fingerprint import mix_key
 from ltga.nn.attention_inputs import AttentionInputs, Scores
+from ltga.nn.masks import Draws
+
+
+class Drop(NamedTuple):
+    """Dropout of attention weights: a mask ``keep`` ``[E, H]``, or ``p`` and the key of one that kernels make."""
+
+    keep: Tensor | None = None
+    p: float = 0.0
+    key: int = 0
+
+    @classmethod
+    def of(cls, draws: Draws | None, p: float, inputs: AttentionInputs, scores: Scores, whole: bool) -> Drop:
+        """``whole`` if the mask itself is wanted."""
+        if draws is None:
+            return cls()
+        if inputs.backend == "triton" and draws.key is not None and draws.part is None and not whole:
+            return cls(None, p, mix_key(draws.key))
+        kind = inputs.weights_type(scores), inputs.source.device
+        return cls(draws.mask(inputs.graph.num_edges, inputs.source.size(1), p, *kind))
+
+
+def kernels_agree(layer: Any, source: Tensor) -> bool:
+    """Whether the GPU's programs give what the definition gives, for a layer like this one."""
+    scoring = "given" if layer.scoring in ("gat", "qkv") else layer.scoring
+    features = 0 if scoring == "given" else layer.edge_dim or 0
+    sizes = layer.heads, layer.out_channels, features
+    return agrees(Configuration(scoring, layer.normalizer, *sizes, source.dtype), source.device)
 
 
 def fused_attention(
-    inputs: AttentionInputs,
-    scores: Scores,
-    keep: Tensor | None,
-    bias: Tensor | None,
-    average: bool,
-    dropout: float = 0.0,
-    key: tuple[int, ...] | None = None,
+    inputs: AttentionInputs, scores: Scores, drop: Drop, bias: Tensor | None, average: bool
 ) -> tuple[Tensor, Tensor]:
-    """(output with bias ``[T, H * C]`` or ``[T, C]``, weights in CSR order) by the compiled kernels.
-
-    Dropout comes as a mask, ``keep``, or with the ``key`` of one that kernels make themselves.
-    """
-    out, weights, _, _ = _attend(inputs, scores, keep, bias, average, dropout, 0 if key is None else mix_key(key))
+    """(output with bias ``[T, H * C]`` or ``[T, C]``, weights in CSR order) by the compiled kernels."""
+    out, weights, _, _ = _attend(inputs, scores, drop, bias, average)
     dtype = inputs.weights_type(scores)
     weights = weights.to(dtype)
     dtype = dtype if bias is None else torch.promote_types(dtype, bias.dtype)
@@ -36,7 +57,7 @@ def fused_attention(
 
 def fused_logits_and_weights(inputs: AttentionInputs, scores: Scores) -> tuple[Tensor, Tensor]:
     """(logits, weights) by the compiled kernels."""
-    _, weights, logits, _ = _attend(inputs, scores, None, None, False)
+    _, weights, logits, _ = _attend(inputs, scores, Drop(), None, False)
     return in_callers_order(inputs.graph, logits), in_callers_order(inputs.graph, weights)
 
 
@@ -46,13 +67,7 @@ def in_callers_order(graph: Neighbourhoods, values: Tensor) -> Tensor:
 
 
 def _attend(
-    inputs: AttentionInputs,
-    scores: Scores,
-    keep: Tensor | None,
-    bias: Tensor | None,
-    average: bool,
-    dropout: float = 0.0,
-    key: int = 0,
+    inputs: AttentionInputs, scores: Scores, drop: Drop, bias: Tensor | None, average: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     heads, channels = inputs.source.shape[1:]
     wide = torch.promote_types(inputs.source.dtype, torch.float32)
@@ -69,7 +84,17 @@ def _attend(
             edge_weight = scores.edge_weight.t().reshape(-1, heads, channels)
     bias = None if bias is None else bias.view(-1, channels)
     operands = Operands(
-        inputs.source, target, att, attributes, edge_weight, given, inputs.scale, inputs.shift, inputs.q, keep, bias
+        inputs.source,
+        target,
+        att,
+        attributes,
+        edge_weight,
+        given,
+        inputs.scale,
+        inputs.shift,
+        inputs.q,
+        drop.keep,
+        bias,
     )
     # Triton's programs read half precision as it is and add up in single.
     narrow = ("x", "target") if inputs.backend == "triton" and inputs.source.dtype == inputs.target.dtype else ()
@@ -77,7 +102,7 @@ def _attend(
         *(value if value is None or name in narrow else value.to(wide) for name, value in operands._asdict().items()),
         *inputs.graph.structure,
         SCORINGS["given" if given is not None else scores.scoring], NORMALIZERS[scores.normalizer],
-        scores.slope, channels**-0.5, average, inputs.q_in_csr_order, inputs.backend, dropout, key,
+        scores.slope, channels**-0.5, average, inputs.q_in_csr_order, inputs.backend, drop.p, drop.key,
     )  # fmt: skip
 
 
