@@ -58,8 +58,8 @@ class Composed(Network):
 def initialize_composed(model: Network, seed: int, init: str) -> Network:
     """:func:`~ltga.nn.initialize.initialize` for a network that may have an encoder; returns the network.
 
-    With ``"paired"`` the reader draws each of its parameters from a stream of its own too, so that it is the same around
-    every encoder.
+    With ``"paired"`` the reader draws each of its parameters from a stream of its own too, so that it is the same
+    around every encoder.
     """
     if not isinstance(model, Composed):
         return initialize(model, seed, init)

@@ -46,22 +46,19 @@ class LinkNetwork(Composed):
 class TypedLinkNetwork(Composed):
     """Embeddings of nodes and relations, an encoder on top, and DistMult (Yang et al., 2015) to compare.
 
-    A node without features starts as an embedding; the encoder reads those of its neighbours and of the relations between
-    them, and what it makes of them is added. The score of (head, relation, tail) is the sum over
+    A node without features starts as an embedding; the encoder reads those of its neighbours and of the relations
+    between them, and what it makes of them is added. The score of (head, relation, tail) is the sum over
     ``head * relation * tail``; each relation has a second one for the way back, so that both ends can be asked for.
 
     Args:
-        encoder: from ``width`` to ``width`` numbers per node, with edge attributes of ``width``; ``None`` for embeddings
-            alone.
+        encoder: from ``width`` to ``width`` numbers per node, with edge attributes of ``width``.
         num_nodes, num_relations, width: sizes.
         dropout: probability of dropping a number of the query.
     """
 
     transductive = True
 
-    def __init__(
-        self, encoder: Network, num_nodes: int, num_relations: int, width: int, dropout: float = 0.0
-    ) -> None:
+    def __init__(self, encoder: Network, num_nodes: int, num_relations: int, width: int, dropout: float = 0.0) -> None:
         super().__init__(encoder, dropout)
         self.nodes = nn.Parameter(torch.empty(num_nodes, width))
         self.edge_types = nn.Parameter(torch.empty(2 * num_relations, width))

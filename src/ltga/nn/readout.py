@@ -21,8 +21,8 @@ class GraphNetwork(Composed):
         dropout: probability of dropping what the perceptron reads.
 
     Shapes:
-        ``x`` ``[N, F]``, ``edge_index`` ``[2, E]``, ``edge_attr`` ``[E, D]`` or ``None``, ``batch`` ``[N]``: which graph a
-        node is of -> ``[graphs, outputs]``.
+        ``x`` ``[N, F]``, ``edge_index`` ``[2, E]``, ``edge_attr`` ``[E, D]`` or ``None``, ``batch`` ``[N]``: which
+        graph a node is of -> ``[graphs, outputs]``.
 
     >>> from ltga.nn import LTGA
     >>> model = GraphNetwork(LTGA(4, 8, hidden_channels=2, heads=2), 8, outputs=3)

@@ -15,10 +15,10 @@ from ltga.nn.interface import Network
 
 
 class GIN(Network):
-    r"""A stack of :math:`h_i' = \mathrm{MLP}\big((1 + \epsilon) h_i + \sum_j h_j\big)`, the sum as large as a node's degree.
+    r"""A stack of :math:`h_i' = \mathrm{MLP}\big((1 + \epsilon) h_i + \sum_j h_j\big)`.
 
     Every perceptron has two layers with batch normalisation between them. With edge attributes the sum runs over
-    :math:`\mathrm{ReLU}(h_j + W e_{ij})` (Hu et al., 2020). ELU and dropout stand between layers, as in the other networks.
+    :math:`\mathrm{ReLU}(h_j + W e_{ij})` (Hu et al., 2020). ELU and dropout stand between layers, as elsewhere.
 
     Args:
         in_channels: width F of the node features.
@@ -72,7 +72,11 @@ class GIN(Network):
 
     def _apply_layer(self, layer: int, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor:
         if (edge_attr is None) != (self.edge_dim is None):
-            raise InputError(f"edge_attr: the model was built with edge_dim={self.edge_dim}; give what it was built for")
+            raise InputError(
+                f"edge_attr: the model was built with edge_dim={self.edge_dim}; give what it was built for"
+            )
         x = torch_dropout(x, self.dropout, self.training)
-        out: Tensor = self.convs[layer](x, edge_index) if edge_attr is None else self.convs[layer](x, edge_index, edge_attr)
+        out: Tensor = (
+            self.convs[layer](x, edge_index) if edge_attr is None else self.convs[layer](x, edge_index, edge_attr)
+        )
         return out
