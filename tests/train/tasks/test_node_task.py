@@ -44,7 +44,7 @@ def test_a_number_is_learned_and_scored_in_its_units(heights: NodeDataset) -> No
     assert predicted.shape == (150,)
     assert run.metrics["mae"] == pytest.approx(mean_absolute_error(y[test], predicted[test]), rel=1e-5)
     assert run.metrics["r2"] == pytest.approx(r2_score(y[test], predicted[test]), rel=1e-4)
-    assert run.metrics["r2"] > 0.3
+    assert run.metrics["r2"] > 0.4
     assert run.record["metric"] == "mae" and run.record["config"]["task"] == "node regression"
     course = run.record["trajectory"]
     assert max(course["val_score"]) == course["val_score"][run.record["best_epoch"] - 1]
@@ -72,7 +72,8 @@ def test_a_skewed_number_is_learned_as_its_logarithm_unless_told_otherwise(graph
     y = (3 * graph.x[:, 0]).exp() * 100
     skewed = NodeDataset("skewed", graph, make_target(y, "skewed"))
     run = ltga.fit(skewed, "features", protocol={**QUICK, "epochs": 3})
-    assert run.record["target"]["log"] is True and {"mae", "log_mae", "log_r2"} <= run.metrics.keys()
+    assert run.record["target"]["log"] is True and run.record["metric"] == "log_mae"
+    assert {"mae", "log_mae", "log_r2"} <= run.metrics.keys()
     assert bool((run.predict(skewed) > -1).all())
     test = skewed.split(0)[2]
     logs = r2_score(y[test].double().log1p(), run.predict(skewed)[test].double().log1p())

@@ -160,6 +160,8 @@ def objective_for(
     known = target.y[train]
     if target.kind == "number":
         scale = Scale.of(known, log)
+        if scale.log and protocol.metric == "auto":
+            metric = "log_mae"  # in its units a few very large values would choose the epoch
         return Number(metric, scale), scale.scaled(target.y), said | asdict(scale)
     if log is not None:
         raise InputError("log: is for a number; the target here is " + target.kind)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ltga.data import Dataset, GraphCollection, LinkSplit, NodeDataset, Triples, split_links
 from ltga.errors import InputError, RecordError
+from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
@@ -47,6 +48,8 @@ _GRAPHS: Mapping[str, Any] = {
     "hidden_channels": 16, "heads": 4, "num_layers": 3, "lr": 3e-3, "dropout": 0.1, "epochs": 150, "patience": 30,
 }  # fmt: skip
 TASK_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "node regression": {"residual": True},
+    "multi-label nodes": {"residual": True},
     "graph classification": _GRAPHS,
     "graph regression": _GRAPHS,
     "multi-label graphs": _GRAPHS,
@@ -139,7 +142,7 @@ def plan_task(
     if minibatch is not None and KINDS[task] is not node_task:
         raise InputError(f"minibatch: is for nodes; {task} has none")
     chosen = as_options(options, task)
-    protocol = protocol_for(task, protocol)
+    protocol = protocol_for(task, protocol, method)
     if protocol.index_start == "auto":
         few = isinstance(data, NodeDataset) and float(data.split(split)[0].double().mean()) < ENOUGH_LABELS
         protocol = protocol.with_overrides(index_start=1.0 if few else 1.5)
@@ -156,8 +159,10 @@ def plan_task(
     return PlannedTask(data, task, protocol, chosen, minibatch, config)
 
 
-def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None) -> Protocol:
+def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, method: str = "ltga-head") -> Protocol:
     """The protocol of a task: what is given over what suits the task over what is recommended.
+
+    A residual connection is a default only for methods that have one.
 
     >>> protocol_for("graph regression", {"epochs": 3}).epochs, protocol_for("graph regression", None).heads
     (3, 4)
@@ -166,7 +171,10 @@ def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None) -> Pr
         return protocol
     if protocol is not None and not isinstance(protocol, Mapping):
         raise InputError(f"protocol: expected a Protocol or a mapping, got {type(protocol).__name__}")
-    return Protocol(**{**RECOMMENDED, **TASK_DEFAULTS.get(task, {}), **(protocol or {})})
+    below = {**RECOMMENDED, **TASK_DEFAULTS.get(task, {})}
+    if "residual" not in accepted_arguments(form(find_method(method), str(below["init"]))[0]):
+        below.pop("residual", None)
+    return Protocol(**{**below, **(protocol or {})})
 
 
 def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progress: bool = False) -> TaskRun:
