@@ -16,7 +16,8 @@ class LinkNetwork(Composed):
     Args:
         encoder: gives every node ``width`` numbers.
         width: see above.
-        decoder: ``"dot"``, the product of both ends, or ``"mlp"``, a perceptron on their elementwise product.
+        decoder: ``"dot"``, the product of both ends, or ``"mlp"``, a perceptron on their elementwise product. Both read
+            nodes of one length (layer normalisation), else products of small numbers give nothing to learn from.
         dropout: probability of dropping what the perceptron reads.
 
     >>> from ltga.nn import LTGA
@@ -26,16 +27,18 @@ class LinkNetwork(Composed):
     torch.Size([3])
     """
 
-    def __init__(self, encoder: Network, width: int, decoder: str = "mlp", dropout: float = 0.0) -> None:
+    def __init__(self, encoder: Network, width: int, decoder: str = "dot", dropout: float = 0.0) -> None:
         super().__init__(encoder, dropout)
         self.first = nn.Linear(width, width) if decoder == "mlp" else None
         self.last = nn.Linear(width, 1) if decoder == "mlp" else None
+        self.bias = nn.Parameter(torch.zeros(())) if decoder == "dot" else None
 
     def score(self, nodes: Tensor, pairs: Tensor) -> Tensor:
         """The logits of pairs ``[2, ...]`` of encoded nodes ``[N, width]``."""
+        nodes = F.layer_norm(nodes, nodes.shape[-1:])
         product = nodes[pairs[0]] * nodes[pairs[1]]
         if self.first is None or self.last is None:
-            return product.sum(-1)
+            return product.sum(-1) / nodes.shape[-1] ** 0.5 + self.bias
         out: Tensor = self.last(self.drop(F.relu(self.first(product))))
         return out.squeeze(-1)
 

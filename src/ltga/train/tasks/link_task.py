@@ -139,12 +139,22 @@ class Walks:
         flip = torch.rand(edges.shape[1], generator=generator) < 0.5
         near = torch.where(flip, edges[1], edges[0])
         anywhere = self._free(near, lambda u: torch.randint(self._nodes, u.shape, generator=generator), tries)
+        for at in (anywhere < 0).nonzero().flatten().tolist():  # nearly everybody is a neighbour: look for the others
+            others = self._strangers(int(near[at]))
+            if len(others):
+                anywhere[at] = others[torch.randint(len(others), (), generator=generator)]
         walked = self._free(near, lambda u: self._step(self._step(u, generator), generator), tries)
         # Where a node's neighbours know nobody else, any node stands in.
         walked = torch.where(walked < 0, anywhere, walked)
         far = torch.stack([torch.where(flip, edges[0], edges[1]), anywhere, walked], dim=-1)
         far = torch.where(far < 0, near.unsqueeze(-1), far)  # a node with an edge to all others: itself
         return torch.stack([near.unsqueeze(-1).expand_as(far), far])
+
+    def _strangers(self, node: int) -> Tensor:
+        free = torch.ones(self._nodes, dtype=torch.bool)
+        free[self._to[self._start[node] : self._start[node] + self._degree[node]]] = False
+        free[node] = False
+        return free.nonzero().squeeze(1)
 
     def _step(self, at: Tensor, generator: torch.Generator) -> Tensor:
         share = torch.rand(at.shape, generator=generator)

@@ -9,7 +9,7 @@ from typing import Any
 from ltga.data.links import NEGATIVES
 from ltga.errors import InputError, did_you_mean
 
-DECODERS = ("mlp", "dot")
+DECODERS = ("dot", "mlp")
 USED: Mapping[str, tuple[str, ...]] = {
     "node regression": ("log",),
     "multi-label nodes": (),
@@ -32,14 +32,14 @@ class TaskOptions:
         batch_size: graphs per gradient step.
         negatives: what stands against an edge, see :func:`ltga.data.split_links`.
         each: how many of them per edge in validation and test.
-        decoder: ``"mlp"`` or ``"dot"``, see :class:`ltga.nn.decoders.LinkNetwork`.
+        decoder: ``"dot"`` or ``"mlp"``, see :class:`ltga.nn.decoders.LinkNetwork`.
     """
 
     log: bool | None = None
     batch_size: int = 32
     negatives: str = "two-hop"
     each: int = 20
-    decoder: str = "mlp"
+    decoder: str = "dot"
 
     def __post_init__(self) -> None:
         if self.log is not None and not isinstance(self.log, bool):

@@ -53,6 +53,7 @@ TASK_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "graph classification": _GRAPHS,
     "graph regression": _GRAPHS,
     "multi-label graphs": _GRAPHS,
+    "link prediction": {"weight_decay": 0.0},
     "typed link prediction": {"hidden_channels": 16, "heads": 4, "epochs": 300, "patience": 50, "weight_decay": 0.0},
 }
 """What differs from the recommended protocol for a task, unless the caller says otherwise."""
@@ -141,6 +142,10 @@ def plan_task(
         data.split(split)  # complains about a split that is not there
     if minibatch is not None and KINDS[task] is not node_task:
         raise InputError(f"minibatch: is for nodes; {task} has none")
+    if KINDS[task] is not node_task and "num_nodes" in accepted_arguments(find_method(method).network):
+        raise InputError(
+            f"method: {method} has a weight for every node of one graph and is not for {task}; take another"
+        )
     chosen = as_options(options, task)
     protocol = protocol_for(task, protocol, method)
     if protocol.index_start == "auto":
