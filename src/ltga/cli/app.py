@@ -89,6 +89,9 @@ def train(
         Path | None, typer.Option(help="Where to write the page to look at. Default: inside --out.")
     ] = None,
     convention: Convention = None,
+    task: Annotated[
+        str | None, typer.Option(help="'node', 'link' or 'graph', where it does not follow from the data.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     json_wanted: Json = False,
     data: Data = None,
@@ -107,11 +110,19 @@ def train(
     ltga train my-graph.npz --set epochs=500 --set hidden_channels=32
 
     ltga train my-folder/ --config settings.toml --json > summary.json
+
+    ltga train mutag (also esol, umls, twitch-de:target=days; links: ltga train cora --task link)
     """
     from ltga.cli.plan import make_plan
+    from ltga.cli.task_command import other_task_plan, train_other_task
     from ltga.cli.train_command import train_and_compare
 
-    plan = make_plan(dataset, None if method is None else method.split(","), seeds, settings or (), config, protocol)
+    names = None if method is None else method.split(",")
+    other = other_task_plan(dataset, names, seeds, settings or (), config, protocol, task)
+    if other is not None:
+        train_other_task(results(), messages(quiet), other, out, page, data, convention, fresh, json_wanted)
+        return
+    plan = make_plan(dataset, names, seeds, settings or (), config, protocol)
     train_and_compare(results(), messages(quiet), plan, out, page, data, convention, fresh, json_wanted)
 
 

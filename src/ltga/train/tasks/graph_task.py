@@ -101,9 +101,9 @@ def prepare(
     seed: int,
     minibatch: MiniBatch | None,
 ) -> Prepared:
-    parts = [mask.nonzero().squeeze(1) for mask in dataset.split(split)]
-    target, y, said = objective_for(dataset.target, parts[0], dataset.metric, protocol, options.log, dataset.task)
-    task = GraphTask(_bare(dataset.graphs), y, *parts, target, options.batch_size, seed)
+    train, val, test = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
+    target, y, said = objective_for(dataset.target, train, dataset.metric, protocol, options.log, dataset.task)
+    task = GraphTask(_bare(dataset.graphs), y, train, val, test, target, options.batch_size, seed)
 
     def observe(trained: Network) -> Observed:
         return _observe(trained, task)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ltga.data import Target
 from ltga.errors import InputError
 from ltga.train.metrics import TWO_CLASSES, classification_metrics
-from ltga.train.protocol import Protocol
+from ltga.train.protocol import METRICS, Protocol
 from ltga.train.targets import Classes, Objective, balanced_weights
 from ltga.train.tasks.scores import label_scores, number_scores, rank_scores, ranks_of
 
@@ -146,7 +146,7 @@ def metric_for(kind: str, headline: str, protocol: Protocol, where: str) -> str:
         return headline if headline in _FIT[kind] else _FIT[kind][0]
     raise InputError(
         f"metric: {protocol.metric!r} does not fit {where}; use 'auto' ({headline}), 'loss'"
-        + "".join(f", {name!r}" for name in _FIT[kind] if name in Protocol.model_fields["metric"].annotation.__args__)
+        + "".join(f", {name!r}" for name in _FIT[kind] if name in METRICS)
     )
 
 
