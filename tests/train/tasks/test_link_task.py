@@ -66,13 +66,20 @@ def test_held_out_edges_are_neither_passed_along_nor_trained_on(caves: Data) -> 
     assert not seen & hidden and len(hidden) > 20
     model = link_task.build("ltga-head", planned.protocol, link_task.shape(links), TaskOptions())
     task = link_task.prepare(links, 0, model, planned.protocol, planned.options, 1, None).task
-    drawn = [next(task.steps(epoch)).pairs for epoch in (1, 2, 1)]
+    drawn = [torch.cat([step.pairs for step in task.steps(epoch)], dim=1) for epoch in (1, 2, 1)]
     assert drawn[0].equal(drawn[2]) and not drawn[0].equal(drawn[1])
-    assert {frozenset(edge) for edge in drawn[0][:, :, 0].t().tolist()} <= seen
+    asked = [frozenset(edge) for edge in drawn[0][:, :, 0].t().tolist()]
+    assert set(asked) == seen and len(asked) == len(seen)
+    for step in task.steps(3):  # what is asked for is not passed along, all the rest is, both ways
+        passed = [frozenset(edge) for edge in step.edge_index.t().tolist()]
+        wanted = {frozenset(edge) for edge in step.pairs[:, :, 0].t().tolist()}
+        assert set(passed) == seen - wanted and len(passed) == 2 * len(seen - wanted)
+        assert links.train[:, step.train].t().sort(1).values.equal(step.pairs[:, :, 0].t().sort(1).values)
     against = {frozenset(edge) for edge in drawn[0][:, :, 1:].flatten(1).t().tolist()}
     assert not against & seen
     # A pair that is held out may be drawn, as nobody may know that it is an edge.
-    ever = [frozenset(edge) for epoch in range(40) for edge in next(task.steps(epoch)).pairs[:, :, 1].t().tolist()]
+    steps = [step for epoch in range(10) for step in task.steps(epoch)]
+    ever = [frozenset(edge) for step in steps for edge in step.pairs[:, :, 1].t().tolist()]
     assert set(ever) & hidden
 
 

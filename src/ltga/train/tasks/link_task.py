@@ -25,6 +25,8 @@ from ltga.train.tasks.prepared import Observed, Prepared
 from ltga.train.tasks.scores import link_scores
 from ltga.train.tasks.task_options import TaskOptions
 
+AT_A_TIME = 5  # parts of the training edges that an epoch asks for in turn
+
 
 def shape(links: LinkSplit) -> dict[str, Any]:
     return shape_of(links.data, 1)
@@ -38,33 +40,34 @@ def build(method: str, protocol: Protocol, shape: Mapping[str, Any], options: Ta
 
 @dataclass(frozen=True, eq=False)
 class LinkStep:
-    """The training edges beside pairs drawn for one epoch; column 0 ``[P, 3]`` are the edges."""
+    """Some training edges beside pairs without one, and the graph of the others.
 
-    whole: LinkTask
+    Attributes:
+        edge_index: what is passed along: the training graph without the edges that are asked for.
+        train: the numbers of these ``[P]``.
+        pairs: ``[2, P, 3]``; the first of each row is the edge.
+    """
+
+    x: Any
+    edge_index: Tensor
     pairs: Tensor
-
-    @property
-    def y(self) -> Tensor:
-        return self.whole.y
-
-    @property
-    def train(self) -> Tensor:
-        return self.whole.train
-
-    @property
-    def target(self) -> Ranks:
-        return self.whole.target
+    train: Tensor
+    y: Tensor
+    target: Ranks
 
     def train_logits(self, model: Network) -> Tensor:
-        return self.whole.scores(model, self.pairs)
+        out: Tensor = model(self.x, self.edge_index, None, self.pairs)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
 class LinkTask:
     """A graph without its held-out edges, and those.
 
-    Training sees the training graph alone: against every edge (u, v) stand one pair (u, w) with any node w, and one
-    whose w is two steps away, neither of them a training edge. They are drawn anew every epoch, by seed and number.
+    Training sees the training graph alone. An epoch asks for a fifth of its edges at a time, with messages along the
+    others only: a network that is asked for edges it can see learns to see, and nothing about edges it cannot. Against
+    every edge (u, v) stand one pair (u, w) with any node w, and one whose w is two steps away, neither of them a
+    training edge. All of it is drawn anew every epoch, by seed and number.
     """
 
     inputs: tuple[Any, Tensor, Tensor | None]
@@ -88,7 +91,14 @@ class LinkTask:
 
     def steps(self, epoch: int) -> Iterator[LinkStep]:
         generator = torch.Generator().manual_seed((self.seed << 20) + epoch)
-        yield LinkStep(self, self._walks.beside(self.links.train, generator))
+        edges = self.links.train
+        for chosen in torch.randperm(edges.shape[1], generator=generator).chunk(AT_A_TIME):
+            others = torch.ones(edges.shape[1], dtype=torch.bool)
+            others[chosen] = False
+            half = edges[:, others]
+            graph = torch.cat([half, half.flip(0)], dim=1)
+            pairs = self._walks.beside(edges[:, chosen], generator)
+            yield LinkStep(self.inputs[0], graph, pairs, chosen, self.y, self.target)
 
     def train_logits(self, model: Network) -> Tensor:
         return self.scores(model, self.links.train.unsqueeze(-1))

@@ -53,8 +53,15 @@ TASK_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "graph classification": _GRAPHS,
     "graph regression": _GRAPHS,
     "multi-label graphs": _GRAPHS,
-    "link prediction": {"weight_decay": 0.0},
-    "typed link prediction": {"hidden_channels": 16, "heads": 4, "epochs": 300, "patience": 50, "weight_decay": 0.0},
+    "link prediction": {"weight_decay": 0.0, "epochs": 150, "patience": 30},
+    "typed link prediction": {
+        "hidden_channels": 16,
+        "heads": 4,
+        "epochs": 300,
+        "patience": 50,
+        "weight_decay": 0.0,
+        "dropout": 0.2,
+    },
 }
 """What differs from the recommended protocol for a task, unless the caller says otherwise."""
 
