@@ -16,9 +16,9 @@ from ltga.errors import InputError
 from ltga.nn.decoders import LinkNetwork
 from ltga.train.tasks import link_task
 from ltga.train.tasks.link_task import Walks
-from ltga.train.tasks.scores import link_scores
 from ltga.train.tasks.task_options import TaskOptions
 from ltga.train.tasks.task_run import plan_task
+from ltga.train.tasks.task_scores import link_scores
 
 QUICK = {"epochs": 30, "hidden_channels": 8, "heads": 2, "dropout": 0.0}
 

@@ -14,8 +14,8 @@ from torch_geometric.data import Data
 
 from ltga.data import NodeDataset, Triples, collection_from_data, csbm, make_target, neighbour_classes, split_links
 from ltga.train.tasks.references import references
-from ltga.train.tasks.scores import link_scores, rank_scores
 from ltga.train.tasks.task_run import plan_task
+from ltga.train.tasks.task_scores import link_scores, rank_scores
 
 
 def test_a_constant_number_is_scikit_learns_dummy() -> None:

@@ -83,7 +83,7 @@ def _as_dataset(data: Any, task: str | None) -> Anything:
         return collection_from_data(list(data))
     if isinstance(data, Data):
         return _from_data(data, task)
-    raise InputError(f"dataset: expected a dataset, a PyG Data or a name, got {type(data).__name__}")
+    raise InputError(f"dataset: expected a Dataset, a PyG Data or a list of them, or a name, got {type(data).__name__}")
 
 
 def _from_data(data: Data, task: str | None) -> Dataset | NodeDataset:
@@ -94,7 +94,7 @@ def _from_data(data: Data, task: str | None) -> Dataset | NodeDataset:
         y = data.y = torch.arange(nodes) % 2  # labels are of no use to links, but a dataset has some
     if not isinstance(y, Tensor) or y.is_complex():
         return dataset_from_data(data)
-    several = y.dim() == 2 and y.shape[1] > 1
+    several = y.dim() > 2 or (y.dim() == 2 and y.shape[1] > 1)
     if not several and not y.is_floating_point():
         return dataset_from_data(data)
     if not several:

@@ -22,8 +22,8 @@ from ltga.train.predict import as_trained
 from ltga.train.protocol import Protocol
 from ltga.train.tasks.objectives import Ranks, metric_for
 from ltga.train.tasks.prepared import Observed, Prepared
-from ltga.train.tasks.scores import link_scores
 from ltga.train.tasks.task_options import TaskOptions
+from ltga.train.tasks.task_scores import link_scores
 
 AT_A_TIME = 5  # parts of the training edges that an epoch asks for in turn
 

@@ -14,7 +14,7 @@ from ltga.errors import InputError
 from ltga.train.metrics import TWO_CLASSES, classification_metrics
 from ltga.train.protocol import METRICS, Protocol
 from ltga.train.targets import Classes, Objective, balanced_weights
-from ltga.train.tasks.scores import label_scores, number_scores, rank_scores, ranks_of
+from ltga.train.tasks.task_scores import label_scores, number_scores, rank_scores, ranks_of
 
 SKEWED = 2.0  # a target that is never negative and more skewed than this is learned as its logarithm
 _FIT: dict[str, tuple[str, ...]] = {

@@ -15,8 +15,8 @@ from ltga.data.links import LinkSplit
 from ltga.train.protocol import Protocol
 from ltga.train.tasks.link_task import LinkTask
 from ltga.train.tasks.objectives import Ranks, objective_for
-from ltga.train.tasks.scores import link_scores, rank_scores, ranks_of
 from ltga.train.tasks.task_run import PlannedTask
+from ltga.train.tasks.task_scores import link_scores, rank_scores, ranks_of
 from ltga.train.tasks.typed_task import TypedTask
 
 References = dict[str, dict[str, dict[str, float]]]

@@ -20,8 +20,8 @@ from ltga.train.observe import attention_numbers
 from ltga.train.protocol import Protocol
 from ltga.train.tasks.objectives import Ranks, metric_for
 from ltga.train.tasks.prepared import Observed, Prepared
-from ltga.train.tasks.scores import rank_scores, ranks_of
 from ltga.train.tasks.task_options import TaskOptions
+from ltga.train.tasks.task_scores import rank_scores, ranks_of
 
 _PARTS = ("train", "val", "test")
 

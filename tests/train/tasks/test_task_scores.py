@@ -11,7 +11,7 @@ import torch
 from scipy.stats import rankdata
 from sklearn import metrics as sk
 
-from ltga.train.tasks.scores import label_scores, link_scores, number_scores, rank_scores, ranks_of
+from ltga.train.tasks.task_scores import label_scores, link_scores, number_scores, rank_scores, ranks_of
 
 NAN = float("nan")
 
