@@ -96,7 +96,7 @@ def other_task_plan(
         raise InputError(f"--protocol: expected 'recommended' or 'paper', got {base!r}")
     given = parse_changes(changes)
     known = {field.name for field in fields(TaskOptions)}
-    options = {name: _value(name, text) for name, text in given.items() if name in known}
+    options = {name: setting_value(name, text) for name, text in given.items() if name in known}
     below = {} if base == "recommended" else {"metric": "loss", **PROTOCOLS[base]}
     protocol = {**below, **stored.get("protocol", {}), **{k: v for k, v in given.items() if k not in known}}
     names = methods or stored.get("method")
@@ -130,10 +130,10 @@ def train_other_task(
     first = next(iter(planned.values()))
     task = first[0].task
     messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
-    done = _all_runs(planned, runs, fresh, messages)
+    done = all_runs(planned, runs, fresh, messages)
     rows = [
-        *_references(first),
-        *(_row(find_method(name), [done[p.id] for p in planned[name]], store) for name in methods),
+        *reference_rows(first),
+        *(row_of(find_method(name), [done[p.id] for p in planned[name]], store) for name in methods),
     ]
     said = sentences(task, rows, first[0])
     if json_wanted:
@@ -145,7 +145,7 @@ def train_other_task(
     say(results, f"Runs are in {store}/.")
 
 
-def _all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool, messages: Console) -> dict[str, Run]:
+def all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool, messages: Console) -> dict[str, Run]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     wanted = {run.id: run for row in planned.values() for run in row}
 
@@ -175,12 +175,12 @@ def _all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: boo
     return done
 
 
-def _references(planned: Sequence[PlannedTask]) -> list[Row]:
+def reference_rows(planned: Sequence[PlannedTask]) -> list[Row]:
     found = [references(run) for run in planned]
     return [Row(name, name, [one[name]["test"] for one in found if "test" in one[name]]) for name in found[0]]  # type: ignore[misc]
 
 
-def _row(method: Method, runs: Sequence[Run], store: Path) -> Row:
+def row_of(method: Method, runs: Sequence[Run], store: Path) -> Row:
     q = [
         value
         for run in runs
@@ -283,7 +283,7 @@ def _spread(metric: str, values: Sequence[float]) -> str:
     )
 
 
-def _value(name: str, text: str) -> Any:
+def setting_value(name: str, text: str) -> Any:
     """A setting of the task from the command line."""
     if name == "log":
         if text.lower() not in ("true", "false"):
