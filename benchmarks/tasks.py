@@ -1,6 +1,6 @@
 """One table of methods x tasks, paired by seed or fold: softmax, learned q, learned alpha, temperature, and baselines.
 
-    python benchmarks/tasks.py --seeds 10 --store runs-tasks --out benchmarks/tasks.json
+    python benchmarks/tasks.py --seeds 10 --store runs-tasks
     python benchmarks/tasks.py --tasks mutag,esol --seeds 2 --set epochs=3 --store /tmp/runs --out /tmp/tasks.json
 
 Runs are kept in the store, so the same command goes on where it was stopped, and several may work at once.
@@ -140,7 +140,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="seeds, each with its split or fold")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of every protocol")
     parser.add_argument("--store", type=Path, default=Path("runs-tasks"))
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/tasks.json"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     given = parser.parse_args()
     names = given.tasks.split(",")
     unknown = [name for name in names if name not in EVERY]

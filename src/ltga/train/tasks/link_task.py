@@ -132,8 +132,8 @@ class Walks:
     >>> ring = torch.stack([torch.arange(6), (torch.arange(6) + 1) % 6])
     >>> both = torch.cat([ring, ring.flip(0)], dim=1)
     >>> pairs = Walks(both, 6).beside(ring, torch.Generator().manual_seed(0))
-    >>> pairs.shape, bool(((pairs[1, :, 2] - pairs[0, :, 2]) % 6).isin(torch.tensor([2, 4])).all())
-    (torch.Size([2, 6, 3]), True)
+    >>> pairs.shape, sorted(set(((pairs[1, :, 2] - pairs[0, :, 2]) % 6).tolist()) - {2, 4})
+    (torch.Size([2, 6, 3]), [])
     """
 
     def __init__(self, edge_index: Tensor, nodes: int) -> None:

@@ -36,7 +36,7 @@ def label_scores(logits: Tensor, y: Tensor) -> dict[str, float]:
     >>> truth = torch.tensor([[1.0, 0], [0, float("nan")], [0, 1]])
     >>> scores = label_scores(torch.tensor([[2.0, -1], [-1, 1], [1, -1]]), truth)
     >>> {name: round(value, 3) for name, value in scores.items()}
-    {'micro_f1': 0.5, 'macro_f1': 0.333, 'average_precision': 1.0, 'roc_auc': 0.75}
+    {'micro_f1': 0.5, 'macro_f1': 0.333, 'average_precision': 0.75, 'roc_auc': 0.75}
     """
     known = ~y.isnan()
     chosen, truth = (logits > 0) & known, (y == 1) & known
