@@ -39,3 +39,15 @@ def write_tables(folder: Path, edges: str | None = None, nodes: str | None = Non
     (folder / "edges.csv").write_text(ring if edges is None else edges)
     (folder / "nodes.csv").write_text("id,label,x1,x2\n" + rows if nodes is None else nodes)
     return folder
+
+
+def write_collection(folder: Path, column: str = "label") -> Path:
+    """A folder with forty paths of four nodes each; ``column`` decides what is to be predicted of them."""
+    folder.mkdir(exist_ok=True)
+    graphs = "".join(f"g{i},{'ab'[i % 2] if column == 'label' else i * 1.5}\n" for i in range(40))
+    nodes = "".join(f"g{i},{at},{i % 2 + 0.1 * at}\n" for i in range(40) for at in range(4))
+    edges = "".join(f"g{i},{at},{at + 1}\n" for i in range(40) for at in range(3))
+    (folder / "graphs.csv").write_text(f"graph_id,{column}\n" + graphs)
+    (folder / "nodes.csv").write_text("graph_id,id,size\n" + nodes)
+    (folder / "edges.csv").write_text("graph_id,source,target\n" + edges)
+    return folder

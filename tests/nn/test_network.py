@@ -48,7 +48,7 @@ def test_the_catalogue_has_the_contract_names() -> None:
     assert [name for name in METHODS if name in names.split()] == names.split()
     slots = ("softmax", "q", "alpha", "sparsemax", "temperature")
     added = {f"{backbone}-{slot}" for backbone in ("classic", "separated") for slot in slots}
-    assert set(METHODS) - set(names.split()) == added | {"entmax-head", "entmax-edge"}
+    assert set(METHODS) - set(names.split()) == added | {"entmax-head", "entmax-edge", "gin", "features"}
     assert {method for method, _ in PAPER_CELLS} == set(names.split()) and len(PAPER_CELLS) == 25 * 8
 
 

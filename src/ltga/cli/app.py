@@ -119,6 +119,9 @@ def train(
     full_batch: Annotated[bool, typer.Option("--full-batch", help="The whole graph at once, come what may.")] = False,
     convention: Convention = None,
     prepare: Prepare = None,
+    task: Annotated[
+        str | None, typer.Option(help="'node', 'link' or 'graph', where it does not follow from the data.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     json_wanted: Json = False,
     data: Data = None,
@@ -137,11 +140,21 @@ def train(
     ltga train my-graph.npz --set epochs=500 --set hidden_channels=32
 
     ltga train my-folder/ --config settings.toml --json > summary.json
+
+    ltga train mutag (also esol, umls, twitch-de:target=days; links: ltga train cora --task link)
     """
-    from ltga.cli.plan import make_plan
+    from ltga.cli.plan import graph_asked_for, make_plan
+    from ltga.data.dataset_names import is_node_classification
 
     changes = [*(settings or ()), *([] if metric is None else [f"metric={metric}"])]
-    plan = make_plan(dataset, None if method is None else method.split(","), seeds, changes, config, protocol)
+    names = None if method is None else method.split(",")
+    if not is_node_classification(graph_asked_for(dataset, config), task):
+        from ltga.cli.task_command import other_task_plan, train_other_task
+
+        other = other_task_plan(dataset, names, seeds, changes, config, protocol, task)
+        train_other_task(results(), messages(quiet), other, out, page, data, convention, fresh, json_wanted)
+        return
+    plan = make_plan(dataset, names, seeds, changes, config, protocol)
     prepared = preparation(prepare)
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 

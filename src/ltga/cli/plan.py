@@ -88,6 +88,13 @@ def make_plan(
     return Plan(dataset, found, seeds or stored.get("seeds", SEEDS), protocol)
 
 
+def graph_asked_for(dataset: str | None, config: Path | None) -> str:
+    """The name or path of the graph, checked."""
+    name = str(dataset or (read_config(config) if config is not None else {}).get("dataset", DEMO))
+    check_name(name)
+    return name
+
+
 def parse_changes(changes: Iterable[str]) -> dict[str, str]:
     """``key=value`` texts as a dictionary.
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, get_args
 
 from ltga.data.catalogue import CATALOGUE
 from ltga.data.facts import Facts
 from ltga.errors import InputError, did_you_mean
 
+TaskName = Literal["node", "link", "graph"]
+TASKS: tuple[str, ...] = get_args(TaskName)
 LISTS = (".edges", ".edgelist", ".txt", ".csv", ".tsv")
 XML = (".graphml", ".gexf")
 GRAPH_SUFFIXES = (*XML, ".gml", ".mtx", *LISTS)
@@ -37,6 +40,25 @@ def known_dataset(name: str) -> Facts:
     every = f"known are {', '.join(CATALOGUE)}; or give the path of your own graph{folder}"
     hint = did_you_mean(key, CATALOGUE, f"did you mean {longer[0]!r}?" if longer else every)
     raise InputError(f"name: no dataset is called {name!r}; {hint}")
+
+
+def is_node_classification(name: str, task: str | None = None) -> bool:
+    """Whether this dataset and task mean a class for each node, told without reading the dataset.
+
+    >>> is_node_classification("cora"), is_node_classification("mutag"), is_node_classification("cora", "link")
+    (True, False, False)
+    """
+    if task is not None and task not in TASKS:
+        raise InputError(f"--task: got {task!r}; use one of {', '.join(TASKS)}")
+    if task in ("link", "graph"):
+        return False
+    if looks_like_a_path(name):
+        return not any((Path(name).expanduser() / f"graphs{suffix}").exists() for suffix in (".csv", ".parquet"))
+    facts, knobs = known_dataset(name), name.partition(":")[2]
+    if facts.task != "node classification":
+        return False
+    chosen = knobs.partition("=")[2].strip() if knobs.strip().startswith("target") else None
+    return chosen is None or not facts.targets or chosen == facts.targets[0]
 
 
 def check_name(name: str) -> None:

@@ -46,6 +46,11 @@ class LinkSplit:
         """What there is to learn."""
         return "link prediction"
 
+    @property
+    def seen(self) -> scipy.sparse.csr_matrix:
+        """The training graph as a symmetric matrix of 0 and 1."""
+        return self._seen
+
     def positives(self, part: Part) -> Tensor:
         """The edges `[2, P]` of a part."""
         if part not in _PARTS:

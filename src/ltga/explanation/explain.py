@@ -65,6 +65,8 @@ def explain(run: Run | str | Path, dataset: Dataset | Data | str | None = None) 
 def _graph_of(run: Run, dataset: Dataset | Data | str | None) -> Dataset:
     """The graph of the run, checked against the fingerprint in its record."""
     known = run.typed.config.dataset
+    if run.typed.config.task is not None:
+        raise InputError(f"run: is for {run.typed.config.task}; only runs with a class for each node can be explained")
     if dataset is not None:
         graph = as_dataset(dataset)
     else:

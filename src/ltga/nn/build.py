@@ -9,7 +9,7 @@ from typing import Any
 from ltga.errors import InputError, did_you_mean
 from ltga.nn.backbones import ClassicStack, SeparatedStack
 from ltga.nn.backbones.stack import SLOT
-from ltga.nn.baselines import FAGCN, GAT, GCN, GPRGNN, H2GCN, LINKX, GATv2
+from ltga.nn.baselines import FAGCN, GAT, GCN, GIN, GPRGNN, H2GCN, LINKX, GATv2, Perceptron
 from ltga.nn.interface import Network
 from ltga.nn.methods import Method, find_method
 from ltga.nn.network import LTGA
@@ -25,6 +25,8 @@ NETWORKS: Mapping[str, Callable[..., Network]] = {
     "linkx": LINKX,
     "classic": ClassicStack,
     "separated": SeparatedStack,
+    "gin": GIN,
+    "perceptron": Perceptron,
 }
 
 

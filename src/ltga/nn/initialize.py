@@ -115,7 +115,7 @@ def _paired_layer(conv: LTGAConv, seed: int, layer: int) -> None:
         drawn = role.startswith("att") or (role.endswith("weight") and role != "gate.out.weight")
         if drawn:
             bound = math.sqrt(6 / (parameter.size(-2) + parameter.size(-1)))
-            parameter.uniform_(-bound, bound, generator=_stream(f"{seed}/{layer}/{role}"))
+            parameter.uniform_(-bound, bound, generator=stream(f"{seed}/{layer}/{role}"))
         else:
             nn.init.zeros_(parameter)
 
@@ -128,6 +128,7 @@ def _index_to_start(index: nn.Module | None) -> None:
         index.reset_parameters()
 
 
-def _stream(key: str) -> torch.Generator:
+def stream(key: str) -> torch.Generator:
+    """Random numbers that depend on ``key`` alone."""
     digest = hashlib.sha256(key.encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)

@@ -20,7 +20,7 @@ class Method:
         name: what to type.
         label: what tables print.
         family: convolution, softmax, learned q, frozen q, entmax, learned α, control, dot product, heterophily,
-            backbone.
+            backbone, no structure.
         about: what it is, in one line.
         source: the paper it comes from.
         network: which network builds it: ``"ltga"`` or the name of a baseline.
@@ -135,6 +135,11 @@ _ALL = (
     *(_on_backbone("classic", "Classic", "deep residual stack", "Luo et al., NeurIPS 2024", slot) for slot in SLOTS),
     *(_on_backbone("separated", "GAT-sep", "pre-norm stack, ego features apart", "Platonov et al., ICLR 2023", slot)
       for slot in SLOTS),
+    Method("gin", "GIN", "convolution", "sums over neighbours, no attention", "Xu et al., ICLR 2019", "gin"),
+    Method(
+        "features", "Features only", "no structure", "a perceptron on features; no edge is looked at",
+        "the baseline of Errica et al., ICLR 2020", "perceptron",
+    ),
 )  # fmt: skip
 
 METHODS: Mapping[str, Method] = {method.name: method for method in _ALL}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data import Dataset
-from ltga.errors import RecordError
+from ltga.errors import InputError, RecordError
 from ltga.kernels import SparseFeatures, assume_constant, compact_form
 from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
@@ -26,7 +26,7 @@ from ltga.train.focus import FocusedTask
 from ltga.train.loop import Callback, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
-from ltga.train.planned import PlannedRun, as_dataset, as_protocol, plan_run
+from ltga.train.planned import PlannedRun, as_protocol, plan_run
 from ltga.train.predict import predict_log_probs
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import Protocol
@@ -109,7 +109,7 @@ class Run:
 
 
 def fit(
-    dataset: Dataset | Data | str,
+    dataset: Any,
     method: str = "ltga-edge",
     seed: int = 1,
     split: int | None = None,
@@ -117,11 +117,15 @@ def fit(
     callbacks: Iterable[Callback] = (),
     progress: bool = False,
     minibatch: MiniBatch | Mapping[str, Any] | None = None,
+    *,
+    task: Literal["node", "link", "graph"] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Run:
     """Train a method on a graph.
 
     Args:
-        dataset: a dataset, its name, or a PyG ``Data`` (see :func:`ltga.data.dataset_from_data`).
+        dataset: a dataset of any task, its name, a PyG ``Data`` (see :func:`ltga.data.dataset_from_data`), or a list
+            of them with a target each.
         method: a name of ``ltga.nn.methods.METHODS``.
         seed: decides weights and dropout. torch's global generator is left as it was found.
         split: which split of the dataset; (seed - 1) mod their number if left out, as in the paper.
@@ -130,22 +134,31 @@ def fit(
         progress: show a line with loss, validation and q.
         minibatch: train an attention method on sampled neighbourhoods and evaluate it layer by layer, for
             a graph whose activations do not fit into memory (see :class:`~ltga.train.MiniBatch`).
+        task: what to learn, if it does not follow from the data: ``"link"`` for the links of a graph with classes.
+        options: settings of the task (:class:`~ltga.train.tasks.task_options.TaskOptions`).
 
     >>> from ltga.data import csbm
     >>> run = fit(csbm(num_nodes=60), "ltga-head", protocol={"epochs": 2, "hidden_channels": 4})
     >>> run.record["epochs"], "accuracy" in run.metrics
     (2, True)
     """
-    planned = plan_run(
-        as_dataset(dataset), method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch)
-    )
+    from ltga.train.tasks.choose import choose  # tasks are built of what is in this file
+    from ltga.train.tasks.task_run import execute_task, plan_task
+
+    chosen = choose(dataset, task)
+    if not isinstance(chosen, Dataset) or task == "link":
+        batches = as_minibatch(minibatch)
+        return execute_task(plan_task(chosen, method, seed, split, protocol, options, batches), callbacks, progress)
+    if options is not None:
+        raise InputError("options: node classification has none")
+    planned = plan_run(chosen, method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch))
     return execute(planned, callbacks, progress)
 
 
 def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: bool = False) -> Run:
     """Do a run that is planned."""
     dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
-    shape = _shape(dataset)
+    shape = shape_of(dataset.data, dataset.num_classes)
     started = time.perf_counter()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -189,6 +202,10 @@ def load_run(path: str | Path) -> Run:
     """A stored run, its model rebuilt without training."""
     stored = read_stored(path)
     weights, arrays = read_weights(path, stored.checksums), read_arrays(path, stored.checksums)
+    if stored.typed.config.task is not None:
+        from ltga.train.tasks.task_run import TaskRun, rebuild
+
+        return TaskRun(stored.record, rebuild(stored.typed, weights, path), arrays)
     return Run(stored.record, rebuild_model(stored.typed, weights, path), arrays)
 
 
@@ -196,7 +213,7 @@ def rebuild_model(record: RunRecord, weights: Mapping[str, Tensor], where: str |
     """The network that a record describes, with stored weights; ``where`` opens the error message."""
     try:
         described = record.config.method, record.config.as_protocol(), record.model
-        _check_sizes(*described, weights)
+        check_sizes(lambda: make_model(*described), described[1].num_layers, weights)
         with torch.random.fork_rng(devices=[]):
             model = make_model(*described)
         model.load_state_dict(weights)
@@ -206,12 +223,12 @@ def rebuild_model(record: RunRecord, weights: Mapping[str, Tensor], where: str |
     return model.eval()
 
 
-def _check_sizes(method: str, protocol: Protocol, shape: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
+def check_sizes(build: Callable[[], Network], num_layers: int, weights: Mapping[str, Tensor]) -> None:
     """Compare the sizes that a record states with the weights, before a network of such sizes is made."""
-    if protocol.num_layers > len(weights):
-        raise ValueError(f"{protocol.num_layers} layers, but {len(weights)} tensors of weights")
+    if num_layers > len(weights):
+        raise ValueError(f"{num_layers} layers, but {len(weights)} tensors of weights")
     with torch.device("meta"), torch.random.fork_rng(devices=[]):  # where tensors have shapes but no content
-        expected = make_model(method, protocol, shape).state_dict()
+        expected = build().state_dict()
     for name in sorted(expected.keys() | weights.keys()):
         told, found = (tuple(part[name].shape) if name in part else None for part in (expected, weights))
         if told != found:
@@ -241,27 +258,30 @@ def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> Net
 
 def make_task(dataset: Dataset, split: int, model: Network, protocol: Protocol) -> Task:
     """The graph and a split as the loop wants them."""
-    data = dataset.data
-    dense = assume_constant(
-        data.x.detach().contiguous()
-    )  # dropout draws in the order of memory, which must not decide a run
+    nodes = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
+    target = Classes.of(dataset, split, protocol)
+    return Task(*inputs_of(dataset.data, model, protocol), dataset.data.y, *nodes, target=target)
+
+
+def inputs_of(data: Data, model: Network, protocol: Protocol) -> tuple[Tensor | SparseFeatures, Tensor, Tensor | None]:
+    """Features, edges and edge attributes of a graph as ``model`` takes them."""
+    # dropout draws in the order of memory, which must not decide a run
+    dense = assume_constant(data.x.detach().contiguous())
     edge_attr = data.get("edge_attr")
     if edge_attr is not None:
         edge_attr = edge_attr.to(data.x.dtype).reshape(data.edge_index.size(1), -1)
     # The paper's dropout draws a number for zeros too, so under its initialisation features stay dense.
     compact = compact_form(dense) if protocol.init == "paired" and model.reads_sparse else None
     x = compact if isinstance(compact, SparseFeatures) else dense
-    nodes = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
-    target = Classes.of(dataset, split, protocol)
-    return Task(x, assume_constant(data.edge_index), edge_attr, data.y, *nodes, target=target)
+    return x, assume_constant(data.edge_index), edge_attr
 
 
-def _shape(dataset: Dataset) -> dict[str, Any]:
-    data = dataset.data
+def shape_of(data: Data, outputs: int) -> dict[str, Any]:
+    """The sizes that a network for this graph needs."""
     edge_attr = data.get("edge_attr")
     return {
         "in_channels": data.x.size(1),
-        "num_classes": dataset.num_classes,
+        "num_classes": outputs,
         "num_nodes": data.x.size(0),
         "edge_dim": None if edge_attr is None else (edge_attr.size(1) if edge_attr.dim() == 2 else 1),
     }

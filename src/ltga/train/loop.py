@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from typing import Protocol as Interface
 
 import torch
 from torch import Tensor
@@ -17,8 +18,29 @@ from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
 from ltga.train.optimizer import DecoupledAdam
 from ltga.train.protocol import Protocol
-from ltga.train.targets import Classes
+from ltga.train.targets import Classes, Objective
 from ltga.train.trajectory import IndexWatch, LayerIndex
+
+
+class Step(Interface):
+    """What a gradient step is taken on."""
+
+    @property
+    def y(self) -> Tensor: ...
+    @property
+    def train(self) -> Tensor: ...
+    @property
+    def target(self) -> Objective: ...
+    def train_logits(self, model: Any) -> Tensor: ...
+
+
+class Learnable(Step, Interface):
+    """What the loop asks of a task: steps to learn by, and a validation part to choose by."""
+
+    @property
+    def val(self) -> Tensor: ...
+    def steps(self, epoch: int) -> Iterator[Step]: ...
+    def val_logits(self, model: Any) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +62,7 @@ class Task:
     train: Tensor
     val: Tensor
     test: Tensor
-    target: Classes = field(default_factory=Classes, kw_only=True)
+    target: Objective = field(default_factory=Classes, kw_only=True)
 
     def steps(self, epoch: int) -> Iterator[Task]:
         """What an epoch's gradient steps are taken on: here, once the whole graph."""
@@ -107,7 +129,9 @@ class Outcome:
 Callback = Callable[[EpochInfo], Any]
 
 
-def train(model: Network, task: Task, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()) -> Outcome:
+def train(
+    model: Network, task: Learnable, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()
+) -> Outcome:
     """Train ``model`` on ``task`` and leave it with the weights of its best epoch on the validation part.
 
     That is the epoch with the lowest loss, or with the highest metric if the task has one; among equals the one with
@@ -153,7 +177,7 @@ def train(model: Network, task: Task, protocol: Protocol, seed: int, callbacks: 
 
 
 def _epoch(
-    model: Network, task: Task, protocol: Protocol, optimizer: DecoupledAdam, seed: int, epoch: int
+    model: Network, task: Learnable, protocol: Protocol, optimizer: DecoupledAdam, seed: int, epoch: int
 ) -> tuple[float, float]:
     """An epoch's gradient steps: loss and norm of the gradient at the index, averaged over training nodes."""
     train_loss = gradient_norm = 0.0
@@ -167,7 +191,7 @@ def _epoch(
     return train_loss, gradient_norm
 
 
-def _step(model: Network, task: Task, protocol: Protocol, optimizer: DecoupledAdam, epoch: int) -> tuple[float, float]:
+def _step(model: Network, task: Step, protocol: Protocol, optimizer: DecoupledAdam, epoch: int) -> tuple[float, float]:
     """One gradient step: the loss before it, and the norm of the gradient at the index."""
     model.train()
     optimizer.zero_grad()
@@ -187,14 +211,14 @@ def _step(model: Network, task: Task, protocol: Protocol, optimizer: DecoupledAd
 
 
 @torch.no_grad()
-def _evaluate(model: Network, task: Task, epoch: int) -> tuple[float, float, float | None]:
+def _evaluate(model: Network, task: Learnable, epoch: int) -> tuple[float, float, float | None]:
     """Loss, accuracy and the metric that chooses the best epoch, on the validation nodes."""
     model.eval()
     logits, labels = task.val_logits(model), task.y[task.val]
     loss = task.target.loss(logits, labels).item()
     if not math.isfinite(loss):
         raise TrainingError(f"the validation loss is {loss} at epoch {epoch}; a lower learning rate may help")
-    return loss, (logits.argmax(1) == labels).double().mean().item(), task.target.score(logits, labels)
+    return loss, task.target.accuracy(logits, labels), task.target.score(logits, labels)
 
 
 class _Best:

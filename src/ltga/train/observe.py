@@ -13,7 +13,7 @@ from torch_geometric.utils import degree, scatter
 from ltga.kernels import SparseFeatures
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.attention_statistics import attention_statistics
-from ltga.nn.interface import Network
+from ltga.nn.interface import LayerWeights, Network
 from ltga.train.loop import Task
 from ltga.train.metrics import classification_metrics
 
@@ -35,13 +35,18 @@ def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
     arrays: Arrays = {"log_probs": log_probs.numpy()}
     layers = task.attention_weights(model)
     if layers is not None:
-        statistics = [attention_statistics(weights, edges[1], len(task.y)) for edges, weights in layers]
-        for layer, sparse in zip(statistics, _can_be_sparse(model, len(layers))):
-            layer["zero_fraction"] = layer["zero_fraction"] * sparse
-        numbers["attention"] = [{name: heads.tolist() for name, heads in layer.items()} for layer in statistics]
+        numbers["attention"] = attention_numbers(layers, len(task.y), model)
     if model.edge_gates():
         arrays.update(edge_covariates(model, task))
     return numbers, arrays
+
+
+def attention_numbers(layers: LayerWeights, nodes: int, model: Network) -> list[dict[str, list[float]]]:
+    """Statistics of each layer's weights, a number per head, as a record has them."""
+    statistics = [attention_statistics(weights, edges[1], nodes) for edges, weights in layers]
+    for layer, sparse in zip(statistics, _can_be_sparse(model, len(layers))):
+        layer["zero_fraction"] = layer["zero_fraction"] * sparse
+    return [{name: heads.tolist() for name, heads in layer.items()} for layer in statistics]
 
 
 def _can_be_sparse(model: Network, layers: int) -> list[Tensor]:

@@ -65,8 +65,7 @@ def plan_run(
 ) -> PlannedRun:
     """A run as :func:`~ltga.train.fit` would do it; whoever plans many on one graph gives its ``fingerprint``."""
     protocol = protocol or Protocol.recommended()
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
+    check_seed(seed)
     split = (seed - 1) % dataset.num_splits if split is None else split
     if not isinstance(dataset.name, str):
         raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
@@ -83,6 +82,12 @@ def plan_run(
     except ValueError as error:
         raise InputError(f"{clean_text(dataset.name)}: cannot be run as it is ({error})") from None
     return PlannedRun(dataset, protocol, minibatch, config, asked)
+
+
+def check_seed(seed: object) -> None:
+    """Raise unless a seed is one."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
 
 
 def _start_of_the_index(dataset: Dataset, split: int) -> float:

@@ -27,7 +27,7 @@ def predict_log_probs(model: Network, record: RunRecord, data: Data | Dataset, b
             f"data: {record.config.method} has a weight for every node it was trained on and cannot predict "
             "on another graph; its predictions there are run.arrays['log_probs']"
         )
-    graph = _as_trained(graph, record.model)
+    graph = as_trained(graph, record.model)
     x, edge_index, edge_attr = graph.x, graph.edge_index, graph.get("edge_attr")
     model.eval()
     if batch_size is not None:
@@ -36,7 +36,7 @@ def predict_log_probs(model: Network, record: RunRecord, data: Data | Dataset, b
     return logits.log_softmax(-1)
 
 
-def _as_trained(data: Data, described: Mapping[str, int | None]) -> Data:
+def as_trained(data: Data, described: Mapping[str, int | None]) -> Data:
     """The graph's features in the form the network knows, or an error that says what differs."""
     graph = Data(edge_index=data.get("edge_index"))
     x, edge_attr, width = data.get("x"), data.get("edge_attr"), described["edge_dim"]

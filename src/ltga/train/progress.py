@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import TracebackType
 
 from rich.console import Console
@@ -42,7 +43,8 @@ def describe(info: EpochInfo) -> str:
     """
     means = [sum(layer["mean"]) / len(layer["mean"]) for layer in info.q if layer.get("mean")]
     q = "  q " + " ".join(f"{mean:.3f}" for mean in means) if means else ""
+    hits = "" if math.isnan(info.val_accuracy) else f"val acc {100 * info.val_accuracy:.1f} %  "
     return (
         f"epoch {info.epoch}  loss {info.train_loss:.3f}  val loss {info.val_loss:.3f}  "
-        f"val acc {100 * info.val_accuracy:.1f} %  best epoch {info.best_epoch}{q}"
+        f"{hits}best epoch {info.best_epoch}{q}"
     )

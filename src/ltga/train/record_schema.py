@@ -47,6 +47,8 @@ class Configuration(_Part):
     seed: int = Field(ge=0)
     major_version: int = Field(ge=0)
     minibatch: dict[str, Any] | None = None
+    task: str | None = None
+    options: dict[str, Setting] | None = None
 
     def as_protocol(self) -> Protocol:
         return Protocol(**self.protocol)  # type: ignore[arg-type]
@@ -67,9 +69,9 @@ class Configuration(_Part):
 
 
 class Metrics(_Part):
-    """How well one part of the nodes is predicted."""
+    """How well one part of the nodes is predicted. Other tasks than node classification have metrics of their own."""
 
-    accuracy: float = Field(ge=0, le=1)
+    accuracy: float = Field(math.nan, ge=0, le=1)
     balanced_accuracy: Number = None
     macro_f1: Number = None
     nll: Number = None
@@ -167,6 +169,9 @@ class RunRecord(_Part):
             raise ValueError(f"best_epoch: {self.best_epoch} comes after the last epoch, {self.epochs}")
         if "val" not in self.metrics:
             raise ValueError("metrics: the part 'val' is missing")
+        for part, found in self.metrics.items():
+            if self.config.task is None and "accuracy" not in found.model_fields_set:
+                raise ValueError(f"metrics.{part}.accuracy: is missing")
         curves = self.trajectory
         columns: dict[str, list[Any]] = {
             "train_loss": curves.train_loss,

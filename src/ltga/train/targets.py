@@ -1,8 +1,9 @@
-"""What a node is to be given: one of several classes. Its loss, its metric, and which metric fits its labels."""
+"""What is to be predicted, as the loop sees it; and one class per node: its loss, and which metric fits its labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol as Interface
 
 import torch
 from torch import Tensor
@@ -14,6 +15,16 @@ from ltga.train.metrics import score_classes
 from ltga.train.protocol import Protocol
 
 UNEVEN = 1 / 3  # of an even share; a class rarer than that makes plain accuracy a poor guide
+
+
+class Objective(Interface):
+    """What the loop asks about predictions: how wrong they are, and how good by what chooses the best epoch."""
+
+    @property
+    def metric(self) -> str: ...
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor: ...
+    def score(self, logits: Tensor, labels: Tensor) -> float | None: ...
+    def accuracy(self, logits: Tensor, labels: Tensor) -> float: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +55,10 @@ class Classes:
     def score(self, logits: Tensor, labels: Tensor) -> float | None:
         """The metric on ``labels``, higher is better; ``None`` where the loss decides."""
         return None if self.metric == "loss" else score_classes(self.metric, logits.log_softmax(-1), labels)
+
+    def accuracy(self, logits: Tensor, labels: Tensor) -> float:
+        """The share of hits, which every course shows."""
+        return (logits.argmax(1) == labels).double().mean().item()
 
 
 def metric_of(dataset: Dataset) -> str:

@@ -1,0 +1,55 @@
+"""A perceptron on each node's features: what can be done without looking at an edge."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ltga.errors import InputError
+from ltga.kernels import torch_dropout
+from ltga.nn.interface import Network
+
+
+class Perceptron(Network):
+    """Linear layers with dropout before and ELU between them; edges are taken and not looked at.
+
+    Args:
+        in_channels: width F of the node features.
+        num_classes: number of outputs C.
+        hidden_channels, heads: the hidden width is their product, as in the attention networks.
+        num_layers: number of linear layers, at least 1.
+        dropout: probability of dropping a feature before each layer.
+
+    >>> import torch
+    >>> Perceptron(5, 3)(torch.randn(4, 5), torch.tensor([[0, 1], [1, 2]])).shape
+    torch.Size([4, 3])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        *,
+        hidden_channels: int = 64,
+        heads: int = 8,
+        num_layers: int = 2,
+        dropout: float = 0.4,
+    ) -> None:
+        super().__init__()
+        if num_layers < 1:
+            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        widths = [in_channels] + [hidden_channels * heads] * (num_layers - 1) + [num_classes]
+        self.dropout = dropout
+        self.linears = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(widths))
+
+    def hidden(self, x: Tensor, edge_index: Tensor | None = None, edge_attr: Tensor | None = None) -> Tensor:
+        """The representation ``[N, hidden_channels * heads]`` that the last layer reads (before dropout)."""
+        for linear in self.linears[:-1]:
+            x = F.elu(linear(torch_dropout(x, self.dropout, self.training)))
+        return x
+
+    def forward(self, x: Tensor, edge_index: Tensor | None = None, edge_attr: Tensor | None = None) -> Tensor:
+        out: Tensor = self.linears[-1](torch_dropout(self.hidden(x), self.dropout, self.training))
+        return out
