@@ -78,6 +78,8 @@ def test_runs_are_listed_compared_and_deleted(ltga: Any, trained: Any) -> None:
     (record,) = runs.glob("*.json")
     rows = json.loads(ltga("runs", runs, "--json").out)
     assert [row["id"] for row in rows] == [record.stem]
+    expected = {"epochs": 3, "hidden_channels": 4, "heads": 2, "backend": "torch"}
+    assert rows[0]["protocol"] == "recommended" and rows[0]["settings"] == expected
     assert record.stem[:8] in ltga("runs", runs, record.stem[:5]).out
     outcome = ltga("runs", runs, record.stem[:5], "--delete")
     assert outcome.code == 0 and list(runs.glob(f"{record.stem}*")) == []

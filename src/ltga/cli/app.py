@@ -49,7 +49,7 @@ Graph = Annotated[
 Methods = Annotated[
     str | None,
     typer.Option(
-        help="Methods, comma-separated (see `ltga methods`). Default: gatv2,ltga-head,ltga-edge.",
+        help="Methods, comma-separated (see `ltga methods`). Default: gatv2,ltga-head,entmax-head.",
         autocompletion=complete_methods,
     ),
 ]

@@ -77,11 +77,12 @@ def _record(run: Path) -> Path:
 def _summary(console: Console, inside: Explanation) -> None:
     run, loops = inside.typed, inside.self_loop
     scores = next(run.metrics[part] for part in ("test", "train", "val") if part in run.metrics)
-    score = getattr(scores, inside.dataset.metric)
+    metric = run.metric or inside.dataset.metric
+    score = getattr(scores, metric)
     shown = "not defined" if score is None else f"{100 * score:.1f} %"
     console.print(
         f"[bold]{escape(find_method(run.config.method).label)}[/bold] on {escape(inside.dataset.name)}, seed "
-        f"{run.config.seed}: {inside.dataset.metric} {shown}",
+        f"{run.config.seed}: {metric} {shown}",
     )
     letter = "alpha" if inside.normalizer == "entmax" else "q"
     heads = plain_table(">layer", ">head", f">{letter}", ">exact zeros", ">effective neighbours")

@@ -32,12 +32,13 @@ def list_runs(console: Console, messages: Console, folder: Path, chosen: Sequenc
     if json_wanted:
         print(json.dumps(rows, indent=1, allow_nan=False))
         return
-    shown = plain_table("run", "dataset", "method", ">seed", ">split", ">score", "metric", "differs by", "written")
+    shown = plain_table("run", "dataset", "method", ">seed", ">split", ">score", "metric", "protocol", "written")
     for row in rows:
         score = "" if row["score"] is None else f"{100 * row['score']:.1f}"
+        changes = [f"{key}={value}" for key, value in row["settings"].items()]
         shown.add_row(
             row["id"][:SHORT], escape(row["dataset"]), row["method"], str(row["seed"]), str(row["split"]), score,
-            row["metric"], escape(", ".join(f"{key}={value}" for key, value in row["settings"].items())),
+            row["metric"], escape(", ".join([row["protocol"], *changes])),
             time.strftime("%Y-%m-%d %H:%M", time.localtime(row["written"])),
         )  # fmt: skip
     console.print(shown)
@@ -68,13 +69,23 @@ def _row(record: Record, folder: Path) -> dict[str, Any]:
         "metric": metric,
         "score": record["metrics"][part].get(metric),
         "best_epoch": record["best_epoch"],
-        "settings": _changed(config["protocol"]),
+        **_changed(record),
         "written": (folder / f"{record['id']}.json").stat().st_mtime,
     }
 
 
-def _changed(given: dict[str, Any]) -> dict[str, Any]:
-    """The settings by which a protocol differs from the recommended or the paper's, whichever is nearer."""
-    usual = ({**Protocol().model_dump(), **RECOMMENDED}, Protocol().model_dump())
-    found = [{key: value for key, value in given.items() if base[key] not in (value, "auto")} for base in usual]
-    return min(found, key=len)
+def _changed(record: Record) -> dict[str, Any]:
+    """The nearer of the two protocols, and the settings by which a run differs from it, batches included."""
+    given = {**record["config"]["protocol"], **(record.get("asked") or {})}
+    bases = {"recommended": {**Protocol().model_dump(), **RECOMMENDED}, "paper": Protocol().model_dump()}
+    found = {
+        name: {key: value for key, value in {**base, **given}.items() if value != base[key]}
+        for name, base in bases.items()
+    }
+    # A record leaves out a later setting where it is the paper's, so that one counts as given.
+    later = {key: value for key, value in bases["paper"].items() if key not in given}
+    found["recommended"] |= {key: value for key, value in later.items() if value != bases["recommended"][key]}
+    name = min(found, key=lambda one: len(found[one]))
+    batches = record["config"].get("minibatch") or {}
+    chosen = {key: batches[key] for key in ("batch_size", "fanout") if key in batches}
+    return {"protocol": name, "settings": found[name] | chosen}

@@ -178,11 +178,9 @@ def _has_columns(frame: pd.DataFrame, wanted: tuple[str, ...], where: str, kind:
     before = len(problems.errors)
     for name in wanted:
         if name not in columns:
-            option = {"id": "id", "label": "label", "source": "source", "target": "target"}.get(name, name)
-            problems.add(
-                where, f"column {name!r} is missing; found {listed}", 1,
-                f"rename one, or say which it is with {option}=COLUMN", "error",
-            )  # fmt: skip
+            named = name in ("id", "label", "source", "target")
+            action = f"rename one, or say which it is with {name}=COLUMN" if named else "give the name of one of them"
+            problems.add(where, f"column {name!r} is missing; found {listed}", 1, action, "error")
     if len(set(columns)) != len(columns):
         problems.add(where, f"column names repeat: {listed}", 1, "rename them", "error")
     if len(frame) == 0 and len(problems.errors) == before:

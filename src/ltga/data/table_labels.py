@@ -10,13 +10,20 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from ltga.data.preparation import Preparation
-from ltga.data.problems import Problems
+from ltga.data.problems import Problems, Weight
 from ltga.data.splits import Masks
 from ltga.data.table_cells import text_of
 
 _SPLIT_PARTS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 # Beyond so many different labels, most of them on a single node, the column is something else than classes.
 _FEW_CLASSES = 20
+
+
+# Words that stand for a class in one table and for "not known" in another; a blank always means the latter.
+_AMBIGUOUS: tuple[tuple[tuple[str, ...], str, Weight], ...] = (
+    (("-1", "-1.0"), "read as not known; if it is a class, give it a name in words", "mended"),
+    (("NA", "NaN", "nan", "N/A", "None", "null", "NULL"), "taken as a class; leave blank what is not known", "note"),
+)
 
 
 def read_labels(
@@ -64,6 +71,10 @@ def _check(
 ) -> None:
     """What is odd about labels to learn from."""
     place, other = f"{where}, {options.label}", "say which column it is with label=COLUMN"
+    for words, action, weight in _AMBIGUOUS:
+        rows = np.flatnonzero(pc.is_in(text, value_set=pa.array(words, text.type)).to_numpy(zero_copy_only=False))
+        if rows.size:
+            problems.add(where, f"{options.label} is {text[int(rows[0])].as_py()!r}", rows, action, weight)
     sizes = np.bincount(y[y >= 0], minlength=len(classes))
     labelled = int(sizes.sum())
     if labelled == 0:

@@ -110,7 +110,8 @@ class LearnedIndex(EntropicIndex):
         return ((self.q() - 1) ** 2).mean()
 
     def extra_repr(self) -> str:
-        return f"{self.raw.numel()}, delta={self.delta:g}"
+        start = "" if self.start == 1 else f", start={self.start:g}"
+        return f"{self.raw.numel()}, delta={self.delta:g}{start}"
 
 
 class LogIndex(LearnedIndex):
