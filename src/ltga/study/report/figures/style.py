@@ -77,6 +77,8 @@ LOOKS: dict[str, Look] = {
     "gprgnn": Look(SKY, "h"),
     "fagcn": Look(ORANGE, "h"),
     "linkx": Look(PURPLE, "h"),
+    "gin": Look(GREEN, "8"),
+    "features": Look(BLACK, "h"),
     "entmax-head": Look(BLUE, ">", ":"),
     "entmax-edge": Look(SKY, ">", ":"),
     **{
