@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ltga.errors import InputError
+from ltga.nn import LTGAConv
 from ltga.nn.attention_statistics import attention_statistics
 
 
@@ -95,3 +96,15 @@ def test_gradients_are_not_tracked() -> None:
 def test_rejects_what_is_not_attention(weights: Tensor, index: Tensor, message: str) -> None:
     with pytest.raises(InputError, match=message):
         attention_statistics(weights, index, 3)
+
+
+def test_an_underflow_of_softmax_is_not_an_ignored_edge():
+    """Scores thousands apart: softmax rounds to exactly 0, but nobody cut the edge off."""
+    x, edges = torch.tensor([[3000.0], [-3000.0], [1.0]]), torch.tensor([[0, 1], [2, 2]])
+    for q, expected in ((1.0, False), (2.0, True)):
+        conv = LTGAConv(1, 1, index=q, add_self_loops=False)
+        with torch.no_grad():
+            for weight in (conv.lin_l.weight, conv.lin_r.weight, conv.att):
+                weight.fill_(1.0)
+        inside = conv.attend(x, edges)
+        assert (inside.weights == 0).any() and bool(inside.ignored.any()) == expected

@@ -15,7 +15,7 @@ from ltga.cli.terminal import plain_table, say
 from ltga.errors import InputError
 from ltga.train.find_run import SHORT, find_run
 from ltga.train.protocol import RECOMMENDED, Protocol
-from ltga.train.record import Record
+from ltga.train.record import Record, headline_score
 from ltga.train.store import Store
 
 
@@ -57,8 +57,7 @@ def delete_runs(console: Console, folder: Path, chosen: Sequence[str]) -> None:
 
 def _row(record: Record, folder: Path) -> dict[str, Any]:
     config = record["config"]
-    part = "test" if "test" in record["metrics"] else "val"
-    metric = record.get("metric") or "accuracy"
+    part, metric, score = headline_score(record)
     return {
         "id": record["id"],
         "dataset": config["dataset"]["name"],
@@ -67,7 +66,7 @@ def _row(record: Record, folder: Path) -> dict[str, Any]:
         "split": config["split"],
         "part": part,
         "metric": metric,
-        "score": record["metrics"][part].get(metric),
+        "score": score,
         "best_epoch": record["best_epoch"],
         **_changed(record),
         "written": (folder / f"{record['id']}.json").stat().st_mtime,

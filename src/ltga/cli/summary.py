@@ -95,7 +95,7 @@ def _ignored(run: Run, graph: Dataset) -> Ignored | None:
     if planted is None or not run.model.attends:
         return None
     layers = run.model.attend(graph.data.x, graph.data.edge_index)
-    zero = torch.stack([(layer.weights[: len(planted)] == 0).any(1) for layer in layers]).any(0)  # self-loops come last
+    zero = torch.stack([layer.zeros[: len(planted)].any(1) for layer in layers]).any(0)  # self-loops come last
     return Ignored(int(zero.sum()), int(zero[planted].sum()))
 
 

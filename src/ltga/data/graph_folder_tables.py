@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from ltga.data.graph_folder import PARTS
 from ltga.data.graph_folder_write import EdgeBlock, NodeBlock, check_convention
 from ltga.data.node_ids import NodeIds
 from ltga.data.table_graph import find_tables
+from ltga.data.table_labels import class_order
 from ltga.errors import DataError
 
 _BLOCK_BYTES = 16 * 1024**2
@@ -115,20 +115,6 @@ class TableStream:
             if bad.any():
                 self._nodes.fail(first + int(bad.argmax()), problem)
         return parts
-
-
-def class_order(names: Iterable[str]) -> list[str]:
-    """Labels in the order in which they are numbered: whole numbers by value, -1 (unlabelled) left out; else as text.
-
-    >>> class_order({"10", "9", "-1"}), class_order({"b", "a"})
-    (['9', '10'], ['a', 'b'])
-    """
-    given = sorted(set(names) - {"", "-1"})
-    if all(re.fullmatch("-?[0-9]{1,18}", name) for name in given):
-        return sorted((name for name in given if int(name) != -1), key=int)
-    if all(re.fullmatch(r"-?[0-9]{1,18}\.0*", name) for name in given):
-        return [name for name in given if float(name) != -1]
-    return given
 
 
 class _Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -51,10 +52,10 @@ def read_labels(
     return y, classes
 
 
-def class_order(labels: dict[str, int]) -> tuple[str, ...]:
+def class_order(labels: Iterable[str]) -> tuple[str, ...]:
     """Names of classes in order, by number if all are whole numbers; '' and -1 are none.
 
-    >>> class_order(dict.fromkeys(["10", "9", "-1", ""], 1)), class_order(dict.fromkeys(["b", "a"], 1))
+    >>> class_order(["10", "9", "-1", ""]), class_order(["b", "a"])
     (('9', '10'), ('a', 'b'))
     """
     given = sorted(set(labels) - {"", "-1"})

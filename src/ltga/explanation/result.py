@@ -74,8 +74,8 @@ class Explanation:
 
     @cached_property
     def ignored(self) -> np.ndarray:
-        """``[L, E, H]``: weights that are exactly zero."""
-        zero: np.ndarray = self.weights == 0
+        """``[L, E, H]``: weights that are exactly zero; without q above 1 a zero is an underflow and not counted."""
+        zero: np.ndarray = (self.weights == 0) & (self.q > 1)
         return zero
 
     @cached_property

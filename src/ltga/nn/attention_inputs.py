@@ -26,9 +26,14 @@ class Attention:
     weights: Tensor
 
     @property
+    def zeros(self) -> Tensor:
+        """Weights that are exactly zero, ``[E, H]`` boolean; where q is at most 1 a zero is an underflow, not one."""
+        return (self.weights == 0) & (self.q > 1)
+
+    @property
     def ignored(self) -> Tensor:
         """Edges that every head ignores, ``[E]`` boolean."""
-        return (self.weights == 0).all(dim=1)
+        return self.zeros.all(dim=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from ltga.errors import RecordError
 from ltga.nn.methods import METHODS
-from ltga.train.record import Record, kept_index
+from ltga.train.record import Record, headline_score, kept_index
 
 BUDGETS = (20, 40, 80, 120, 200)
 Rows = tuple[list[str], list[list[str]]]
@@ -93,8 +94,10 @@ def _groups(records: Iterable[Record], graphs: Sequence[str]) -> dict[tuple[str,
 
 
 def _score(record: Record) -> float:
-    metric = record.get("metric") or "accuracy"
-    return 100 * float(record["metrics"]["test"][metric])
+    part, metric, score = headline_score(record)
+    if part != "test" or score is None:
+        raise RecordError(f"record {record['id'][:12]}: has no test {metric} to show")
+    return 100 * float(score)
 
 
 def _mean(records: Sequence[Record]) -> str:

@@ -97,6 +97,17 @@ def kept_index(record: Mapping[str, Any]) -> list[dict[str, list[float | None]]]
     ]
 
 
+def headline_score(record: Mapping[str, Any]) -> tuple[str, str, float | None]:
+    """What a run is judged by: the part of the nodes, the metric, and its value.
+
+    >>> headline_score({"metrics": {"val": {"accuracy": 0.5}}})
+    ('val', 'accuracy', 0.5)
+    """
+    part = "test" if "test" in record["metrics"] else "val"
+    metric = record.get("metric") or "accuracy"
+    return part, metric, record["metrics"][part].get(metric)
+
+
 def clean_text(text: str) -> str:
     r"""``text`` as every file and screen can take it: what is not Unicode, as in some file names, is spelt out.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ltga.data import Dataset
 from ltga.errors import InputError
-from ltga.train.record import Record, kept_index
+from ltga.train.record import Record, headline_score, kept_index
 
 
 def summary(record: Record) -> str:
@@ -20,7 +20,7 @@ def summary(record: Record) -> str:
     >>> summary(record)
     'val accuracy 50.0 %, best epoch 3 of 9, id 1c556dcb'
     """
-    part, metric, score = _score(record)
+    part, metric, score = headline_score(record)
     shown = "unknown" if score is None else f"{100 * score:.1f} %"
     return f"{part} {metric} {shown}, best epoch {record['best_epoch']} of {record['epochs']}, id {record['id'][:8]}"
 
@@ -28,7 +28,7 @@ def summary(record: Record) -> str:
 def html_table(record: Record) -> str:
     """The run as a small HTML table; everything in it is escaped."""
     config = record["config"]
-    part, metric, _ = _score(record)
+    part, metric, _ = headline_score(record)
     rows = [("graph", config["dataset"]["name"]), ("method", config["method"]), ("seed", config["seed"])]
     rows += [
         (f"{part} {name}{' (chosen by)' if name == metric and record.get('metric') else ''}", f"{value:.4g}")
@@ -95,9 +95,3 @@ def _confusion(axes: Any, record: Record, log_probs: np.ndarray, dataset: Datase
         axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
         axes.set_yticks(range(len(names)), names)
     axes.set(xlabel="predicted", ylabel="true")
-
-
-def _score(record: Record) -> tuple[str, str, float | None]:
-    part = "test" if "test" in record["metrics"] else "val"
-    metric = record.get("metric") or "accuracy"
-    return part, metric, record["metrics"][part].get(metric)
