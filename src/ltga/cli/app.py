@@ -10,7 +10,16 @@ from typing import Annotated
 import typer
 
 from ltga import __version__
-from ltga.cli.options import Data, Json, batches, complete_dataset, complete_methods, complete_setting, preparation
+from ltga.cli.options import (
+    CheckpointEvery,
+    Data,
+    Json,
+    batches,
+    complete_dataset,
+    complete_methods,
+    complete_setting,
+    preparation,
+)
 from ltga.cli.terminal import messages, results
 
 app = typer.Typer(
@@ -117,6 +126,7 @@ def train(
         typer.Option(help="Neighbours drawn per node: one number, or one per layer, the last layer's first."),
     ] = None,
     full_batch: Annotated[bool, typer.Option("--full-batch", help="The whole graph at once, come what may.")] = False,
+    checkpoint_every: CheckpointEvery = "3min",
     convention: Convention = None,
     prepare: Prepare = None,
     task: Annotated[
@@ -152,7 +162,8 @@ def train(
         from ltga.cli.task_command import other_task_plan, train_other_task
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task)
-        train_other_task(results(), messages(quiet), other, out, page, data, convention, fresh, json_wanted)
+        place = (out, page, data, convention, fresh, json_wanted)
+        train_other_task(results(), messages(quiet), other, *place, checkpoint_every)
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol)
     prepared = preparation(prepare)
@@ -160,7 +171,7 @@ def train(
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch)
+    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch, checkpoint_every)
 
 
 @app.command()

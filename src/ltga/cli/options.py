@@ -60,6 +60,13 @@ Data = Annotated[
         help="Folder to look for datasets in first; then come $LTGA_DATA and the user cache.",
     ),
 ]
+CheckpointEvery = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="How often a run keeps a checkpoint from which the same command goes on after a crash: 90s, 3min, 1h.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead.")]
 
 

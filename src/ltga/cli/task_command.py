@@ -6,6 +6,7 @@ import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ltga.data import load_dataset
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import Method, find_method
 from ltga.train import Run, load_run
+from ltga.train.checkpoint import parse_seconds
 from ltga.train.record import clean_text, kept_index, plain
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
@@ -110,6 +112,7 @@ def train_other_task(
     convention: str | None = None,
     fresh: bool = False,
     json_wanted: bool = False,
+    checkpoint_every: str = "3min",
 ) -> None:
     """Train every method with every seed, store the runs and print a comparison with what needs no training."""
     if page is not None:
@@ -123,10 +126,11 @@ def train_other_task(
     }
     runs = Store(store, "--out")
     runs.check_writable()
+    every = parse_seconds(checkpoint_every)
     first = next(iter(planned.values()))
     task = first[0].task
     messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
-    done = all_runs(planned, runs, fresh, messages)
+    done = all_runs(planned, runs, fresh, messages, every)
     rows = [
         *reference_rows(first),
         *(row_of(find_method(name), [done[p.id] for p in planned[name]], store) for name in methods),
@@ -141,7 +145,9 @@ def train_other_task(
     say(results, f"Runs are in {store}/.")
 
 
-def all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool, messages: Console) -> dict[str, Run]:
+def all_runs(
+    planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool, messages: Console, checkpoint_every: float
+) -> dict[str, Run]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     wanted = {run.id: run for row in planned.values() for run in row}
 
@@ -155,10 +161,12 @@ def all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool
         return None if found.record["interrupted"] else found
 
     def make(run: str) -> Run:
-        made = execute_task(wanted[run], progress=messages.is_terminal and not messages.quiet)
+        checkpoint = store.checkpoint(run, checkpoint_every, partial(say, messages), fresh)
+        made = execute_task(wanted[run], (), messages.is_terminal and not messages.quiet, checkpoint)
         if made.record["interrupted"]:
             raise KeyboardInterrupt
         store.save(run, made.files())
+        checkpoint.done()
         return made
 
     done: dict[str, Run] = {}

@@ -22,6 +22,7 @@ from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
 from ltga.train.batches import choose_batches
+from ltga.train.checkpoint import parse_seconds
 from ltga.train.fitting import execute_and_store
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import plan_run
@@ -45,6 +46,7 @@ def train_and_compare(
     preparation: Preparation | None = None,
     minibatch: MiniBatch | None = None,
     full_batch: bool = False,
+    checkpoint_every: str = "3min",
 ) -> None:
     """Train every method with every seed, store the runs, print a comparison and write a page.
 
@@ -55,6 +57,7 @@ def train_and_compare(
     check_plan(plan, graph)
     runs = Store(store, "--out")
     runs.check_writable()
+    every = parse_seconds(checkpoint_every)
     check_output(page, "--page")
     keep_freed_memory()
     messages.print(
@@ -69,7 +72,7 @@ def train_and_compare(
         minibatch, why = choose_batches(graph, plan.methods, plan.protocol)
         if why:
             say(messages, why)
-    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch)
+    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, every)
     page = _page(graph, groups, store, page, messages)
     simple = simple_rows(graph, groups)
     if json_wanted:
@@ -93,7 +96,13 @@ def warnings_about(graph: Dataset) -> list[str]:
 
 
 def _all_runs(
-    graph: Dataset, plan: Plan, store: Store, fresh: bool, messages: Console, minibatch: MiniBatch | None
+    graph: Dataset,
+    plan: Plan,
+    store: Store,
+    fresh: bool,
+    messages: Console,
+    minibatch: MiniBatch | None,
+    checkpoint_every: float,
 ) -> list[Group]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     fingerprint = graph.fingerprint
@@ -110,7 +119,8 @@ def _all_runs(
 
         def make(run: str) -> Run:
             live.starts(planned[run].method, planned[run].seed)
-            return execute_and_store(planned[run], store, (live.epoch,))
+            checkpoint = store.checkpoint(run, checkpoint_every, live.says, fresh)
+            return execute_and_store(planned[run], store, (live.epoch,), checkpoint)
 
         for run, result, reused in store.each_once(planned, find, make, live.waits):
             done[run] = finished(result, store.folder / f"{run}.json", graph, reused)
@@ -176,6 +186,9 @@ class _Live:
     def starts(self, method: str, seed: int) -> None:
         self._title = f"{method} seed {seed}"
         self._progress.update(self._bar, description=self._title)
+
+    def says(self, line: str) -> None:
+        say(self._console, f"{self._title}: {line}")
 
     def waits(self, left: int) -> None:
         runs = "a run" if left == 1 else f"{left} runs"

@@ -22,8 +22,9 @@ from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
+from ltga.train.checkpoint import EVERY, Checkpoint, checkpoint_in
 from ltga.train.focus import FocusedTask
-from ltga.train.loop import Callback, Task, train
+from ltga.train.loop import Callback, Keeper, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
 from ltga.train.planned import PlannedRun, as_protocol, plan_run
@@ -120,6 +121,8 @@ def fit(
     *,
     task: Literal["node", "link", "graph"] | None = None,
     options: Mapping[str, Any] | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: float = EVERY,
 ) -> Run:
     """Train a method on a graph.
 
@@ -136,6 +139,9 @@ def fit(
             a graph whose activations do not fit into memory (see :class:`~ltga.train.MiniBatch`).
         task: what to learn, if it does not follow from the data: ``"link"`` for the links of a graph with classes.
         options: settings of the task (:class:`~ltga.train.tasks.task_options.TaskOptions`).
+        checkpoint: a folder in which a long run keeps a checkpoint: the same call after a crash goes on from there to
+            the same result (see :mod:`ltga.train.checkpoint`). It goes away when the run is done.
+        checkpoint_every: seconds from one checkpoint to the next.
 
     >>> from ltga.data import csbm
     >>> run = fit(csbm(num_nodes=60), "ltga-head", protocol={"epochs": 2, "hidden_channels": 4})
@@ -148,14 +154,26 @@ def fit(
     chosen = choose(dataset, task)
     if not isinstance(chosen, Dataset) or task == "link":
         batches = as_minibatch(minibatch)
-        return execute_task(plan_task(chosen, method, seed, split, protocol, options, batches), callbacks, progress)
+        other = plan_task(chosen, method, seed, split, protocol, options, batches)
+        keeper = checkpoint_in(checkpoint, other.id, checkpoint_every)
+        return _settled(execute_task(other, callbacks, progress, keeper), keeper)
     if options is not None:
         raise InputError("options: node classification has none")
     planned = plan_run(chosen, method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch))
-    return execute(planned, callbacks, progress)
+    keeper = checkpoint_in(checkpoint, planned.id, checkpoint_every)
+    return _settled(execute(planned, callbacks, progress, keeper), keeper)
 
 
-def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: bool = False) -> Run:
+def _settled(run: Run, keeper: Checkpoint | None) -> Run:
+    """A run that is done needs no checkpoint any more; one that was interrupted may go on from it."""
+    if keeper is not None and not run.record["interrupted"]:
+        keeper.done()
+    return run
+
+
+def execute(
+    planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: bool = False, keeper: Keeper | None = None
+) -> Run:
     """Do a run that is planned."""
     dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
     shape = shape_of(dataset.data, dataset.num_classes)
@@ -170,12 +188,12 @@ def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: b
             task = FocusedTask.of(task, model, protocol)
         title = f"{dataset.name}, {planned.method}, seed {seed}"
         with ProgressLine(title) if progress else nullcontext() as line:
-            outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])))
+            outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])), keeper)
     trained = time.perf_counter()
     observed, arrays = observe(model, task)
     epochs = [info.seconds for info in outcome.history]
     timing = {
-        "train_seconds": trained - started,
+        "train_seconds": outcome.seconds_before + trained - started,
         "observe_seconds": time.perf_counter() - trained,
         "median_epoch_seconds": float(np.median(epochs)),
     }
@@ -189,12 +207,16 @@ def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: b
     return Run(make_record(planned.config, described, outcome, observed, timing), model, arrays)
 
 
-def execute_and_store(planned: PlannedRun, store: Store, callbacks: Iterable[Callback] = ()) -> Run:
+def execute_and_store(
+    planned: PlannedRun, store: Store, callbacks: Iterable[Callback] = (), keeper: Checkpoint | None = None
+) -> Run:
     """Do a run that is planned and store it. Ctrl-C stores nothing of it: who compares runs needs whole ones."""
-    run = execute(planned, callbacks)
+    run = execute(planned, callbacks, keeper=keeper)
     if run.typed.interrupted:
         raise KeyboardInterrupt
     store.save(planned.id, run.files())
+    if keeper is not None:
+        keeper.done()
     return run
 
 

@@ -16,6 +16,7 @@ from ltga.errors import InputError, TrainingError
 from ltga.kernels import SparseFeatures
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
+from ltga.train.best_epoch import BestEpoch
 from ltga.train.optimizer import DecoupledAdam
 from ltga.train.protocol import Protocol
 from ltga.train.targets import Classes, Objective
@@ -115,11 +116,16 @@ class Outcome:
 
     Attributes:
         stopped: ``"patience"``, ``"epochs"`` or ``"interrupted"``.
+        resumed: for every time that a process went on with what an earlier one had left, after which epoch, and what
+            had changed meanwhile (versions, threads).
+        seconds_before: what the earlier processes spent.
     """
 
     history: list[EpochInfo]
     best_epoch: int
     stopped: str
+    resumed: list[dict[str, Any]] = field(default_factory=list)
+    seconds_before: float = 0.0
 
     @property
     def interrupted(self) -> bool:
@@ -129,13 +135,40 @@ class Outcome:
 Callback = Callable[[EpochInfo], Any]
 
 
+@dataclass(eq=False)
+class State:
+    """All that changes from epoch to epoch, torch's generator aside."""
+
+    model: Network
+    optimizer: DecoupledAdam
+    best: BestEpoch
+    history: list[EpochInfo] = field(default_factory=list)
+    resumed: list[dict[str, Any]] = field(default_factory=list)
+    seconds_before: float = 0.0
+
+
+class Keeper(Interface):
+    """Somebody who keeps the state of a run for the case that its process dies (:mod:`ltga.train.checkpoint`)."""
+
+    def resume(self, state: State) -> None: ...
+    def offer(self, state: State) -> None: ...
+
+
 def train(
-    model: Network, task: Learnable, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()
+    model: Network,
+    task: Learnable,
+    protocol: Protocol,
+    seed: int,
+    callbacks: Iterable[Callback] = (),
+    keeper: Keeper | None = None,
 ) -> Outcome:
     """Train ``model`` on ``task`` and leave it with the weights of its best epoch on the validation part.
 
     That is the epoch with the lowest loss, or with the highest metric if the task has one; among equals the one with
     the lower loss.
+
+    A ``keeper`` is offered the state after every epoch, and may bring it to where an earlier process left off; the
+    outcome is then what it would have been, and callbacks hear of the remaining epochs only.
 
     Ctrl-C ends training early and keeps the best epoch so far. A loss that is no longer finite raises
     :class:`~ltga.errors.TrainingError`.
@@ -144,14 +177,16 @@ def train(
         raise InputError("split: has no validation nodes, and they choose the best epoch")
     callbacks = tuple(callbacks)
     optimizer = DecoupledAdam(model, protocol)
-    best = _Best(model)
-    history: list[EpochInfo] = []
-    stopped = "epochs"
+    best = BestEpoch(model)
+    state = State(model, optimizer, best)
+    if keeper is not None:
+        keeper.resume(state)
+    history, stopped = state.history, "epochs"
     for gate in model.edge_gates():
         gate.keep_q = protocol.prior > 0
     with IndexWatch(model) as watch:
         try:
-            for epoch in range(1, protocol.epochs + 1):
+            for epoch in range(len(history) + 1, protocol.epochs + 1):
                 start = time.perf_counter()
                 train_loss, gradient_norm = _epoch(model, task, protocol, optimizer, seed, epoch)
                 val_loss, val_accuracy, val_score = _evaluate(model, task, epoch)
@@ -167,13 +202,15 @@ def train(
                 if epoch - best.epoch >= protocol.patience:
                     stopped = "patience"
                     break
+                if keeper is not None:
+                    keeper.offer(state)
         except KeyboardInterrupt:
             if best.epoch == 0:
                 raise
             stopped = "interrupted"
     best.restore()
     model.eval()
-    return Outcome(history, best.epoch, stopped)
+    return Outcome(history, best.epoch, stopped, state.resumed, state.seconds_before)
 
 
 def _epoch(
@@ -219,29 +256,3 @@ def _evaluate(model: Network, task: Learnable, epoch: int) -> tuple[float, float
     if not math.isfinite(loss):
         raise TrainingError(f"the validation loss is {loss} at epoch {epoch}; a lower learning rate may help")
     return loss, task.target.accuracy(logits, labels), task.target.score(logits, labels)
-
-
-class _Best:
-    """A copy of the parameters at the best epoch."""
-
-    def __init__(self, model: Network) -> None:
-        self._live = {name: value for name, value in model.state_dict().items() if isinstance(value, Tensor)}
-        self._kept = {name: torch.empty_like(value) for name, value in self._live.items()}
-        self._copying = False
-        self.merit = (-math.inf, -math.inf)
-        self.epoch = 0
-
-    def offer(self, merit: tuple[float, float], epoch: int) -> None:
-        if merit > self.merit:
-            self._copying = True
-            self.merit, self.epoch = merit, epoch
-            for name, value in self._live.items():
-                self._kept[name].copy_(value)
-            self._copying = False
-
-    @torch.no_grad()
-    def restore(self) -> None:
-        if self._copying:  # interrupted halfway: the parameters themselves are still those of the best epoch
-            return
-        for name, value in self._live.items():
-            value.copy_(self._kept[name])

@@ -21,7 +21,7 @@ from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
 from ltga.train.fitting import Run, check_sizes
-from ltga.train.loop import Callback, train
+from ltga.train.loop import Callback, Keeper, train
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import ENOUGH_LABELS, check_seed
 from ltga.train.progress import ProgressLine
@@ -189,7 +189,9 @@ def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, metho
     return Protocol(**{**below, **(protocol or {})})
 
 
-def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progress: bool = False) -> TaskRun:
+def execute_task(
+    planned: PlannedTask, callbacks: Iterable[Callback] = (), progress: bool = False, keeper: Keeper | None = None
+) -> TaskRun:
     """Do a run that is planned."""
     kind, protocol, config = KINDS[planned.task], planned.protocol, planned.config
     shape, seed = kind.shape(planned.data), int(config["seed"])
@@ -203,11 +205,11 @@ def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progr
         )
         title = f"{planned.data.name}, {config['method']}, seed {seed}"
         with ProgressLine(title) if progress else nullcontext() as line:
-            outcome = train(model, prepared.task, protocol, seed, (*callbacks, *([line] if line else [])))
+            outcome = train(model, prepared.task, protocol, seed, (*callbacks, *([line] if line else [])), keeper)
     trained = time.perf_counter()
     observed, arrays = prepared.observe(model)
     timing = {
-        "train_seconds": trained - started,
+        "train_seconds": outcome.seconds_before + trained - started,
         "observe_seconds": time.perf_counter() - trained,
         "median_epoch_seconds": float(np.median([info.seconds for info in outcome.history])),
     }
