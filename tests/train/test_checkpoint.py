@@ -219,7 +219,7 @@ def test_bad_settings(small: Dataset, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="checkpoint_every: expected seconds, got -1"):
         fit(small, checkpoint=tmp_path, checkpoint_every=-1)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="checkpoint: .*file is a file; give a folder"):
+    with pytest.raises(InputError, match=r"checkpoint: .*file is a file; give a folder"):
         fit(small, checkpoint=tmp_path / "file")
     for text in ("soon", "3 days", "-1", "nan"):
         with pytest.raises(InputError, match="--checkpoint-every: expected a time like 90s, 3min or 1h"):

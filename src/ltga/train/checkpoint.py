@@ -14,7 +14,7 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from torch import Tensor
 from ltga.data.bounds import in_a_line
 from ltga.data.tensor_files import TensorFile
 from ltga.errors import InputError, RecordError
+from ltga.train.crew import Crew
 from ltga.train.loop import EpochInfo, State
 from ltga.train.record import environment
 
@@ -41,46 +42,47 @@ class Checkpoint:
         folder: where it is kept, as ``<run>.safetensors``.
         run: the run's id.
         every: seconds from one to the next.
+        crew: who trains; the first of them reads and writes, for all.
         say: told in one line if a checkpoint is damaged (the run then starts afresh), if one cannot be written (the
             run goes on), and after which epoch a run goes on.
     """
 
     def __init__(
-        self, folder: str | Path, run: str, every: float = EVERY, say: Callable[[str], Any] | None = None
+        self,
+        folder: str | Path,
+        run: str,
+        every: float = EVERY,
+        say: Callable[[str], Any] | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self.path = Path(folder) / f"{run}.safetensors"
-        self._run, self._every, self._say = run, every, say
+        self._run, self._every, self._say, self._crew = run, every, say, crew or Crew()
         self._begun = self._last = time.monotonic()
 
     def resume(self, state: State) -> None:
         """Bring ``state`` to where the last checkpoint left it, if there is one and it is sound."""
         self._begun = self._last = time.monotonic()
-        if not self.path.exists():
-            return
-        try:
-            saved = Saved.of(*self._read())
-            saved.check_fit(state)
-        except RecordError as error:
-            self._tell(f"{self.path}: {error}; the run starts afresh")
-            return
-        saved.restore(state)
-        if self._say is not None:
-            self._say(f"going on after epoch {len(state.history)}, from {self.path}")
+        saved = self._crew.from_first(lambda: self._sound(state))
+        if saved is not None:
+            saved.restore(state, self._crew.rank)
 
     def offer(self, state: State) -> None:
         """Write the state if the last checkpoint is old enough."""
-        if time.monotonic() - self._last >= self._every:
+        if self._crew.from_first(lambda: time.monotonic() - self._last >= self._every):
             self.write(state)
 
     def write(self, state: State) -> None:
         """Write the state. What keeps it from being written is told and does not end the run."""
-        tensors, described = capture(state, time.monotonic() - self._begun)
+        self._last = time.monotonic()
+        generators = self._crew.gathered(generator_states())
+        if self._crew.rank:
+            return
+        tensors, described = capture(state, generators, time.monotonic() - self._begun)
         text = json.dumps({"run": self._run, **described}, allow_nan=False)
         try:
             _FILE.write(self.path, tensors, {"state": text, "sha256": digest(tensors, text)})
         except RecordError as error:
             self._tell(f"no checkpoint after epoch {len(state.history)}: {error}; the run goes on without")
-        self._last = time.monotonic()
 
     def discard(self) -> None:
         """Throw the checkpoint away: the run is to start afresh."""
@@ -95,6 +97,19 @@ class Checkpoint:
             self.discard()
         except RecordError as error:
             self._tell(str(error))
+
+    def _sound(self, state: State) -> Saved | None:
+        if not self.path.exists():
+            return None
+        try:
+            saved = Saved.of(*self._read())
+            saved.check_fit(state)
+        except RecordError as error:
+            self._tell(f"{self.path}: {error}; the run starts afresh")
+            return None
+        if self._say is not None:
+            self._say(f"going on after epoch {len(saved.history)}, from {self.path}")
+        return saved
 
     def _tell(self, line: str) -> None:
         if self._say is None:
@@ -127,13 +142,16 @@ def checkpoint_in(folder: str | Path | None, run: str, every: float = EVERY) -> 
     return Checkpoint(folder, run, every)
 
 
-def capture(state: State, seconds: float) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The state as tensors and as JSON; ``seconds`` were spent since it was resumed."""
+def capture(
+    state: State, generators: Sequence[Mapping[str, Tensor]], seconds: float
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The state as tensors and as JSON, with every process's generators; ``seconds`` were spent since it was resumed."""
     tensors: dict[str, Tensor] = {}
     tensors |= {f"model/{name}": value for name, value in state.model.state_dict().items()}
     tensors |= {f"best/{name}": value for name, value in state.best.kept.items()}
     tensors |= {f"optimizer/{name}": value for name, value in state.optimizer.tensors().items()}
-    tensors |= {f"random/{name}": value for name, value in _generators().items()}
+    for rank, states in enumerate(generators):
+        tensors |= {f"random/{rank}/{name}": value for name, value in states.items()}
     described = {
         "best": {"epoch": state.best.epoch, "merit": _as_json(list(state.best.merit))},
         "history": [_as_json(asdict(info)) for info in state.history],
@@ -184,14 +202,15 @@ class Saved:
                     raise RecordError(f"does not fit the network ({name}: {found} instead of {wanted})")
 
     @torch.no_grad()
-    def restore(self, state: State) -> None:
-        """Bring ``state`` to where it was."""
+    def restore(self, state: State, rank: int = 0) -> None:
+        """Bring ``state``, and the generators of the process with this rank, to where they were."""
         for name, value in state.model.state_dict().items():
             value.copy_(self.tensors["model"][name])
         for name, kept in state.best.kept.items():
             kept.copy_(self.tensors["best"][name])
         state.optimizer.load(self.tensors["optimizer"])
-        _set_generators(self.tensors["random"])
+        own = {name: value for name, value in self.tensors["random"].items() if name.startswith(f"{rank}/")}
+        _set_generators({name.partition("/")[2]: value for name, value in own.items()})
         state.best.epoch, state.best.merit = self.best_epoch, self.merit
         state.history[:], state.resumed[:] = self.history, self.resumed
         state.seconds_before = self.seconds
@@ -219,7 +238,8 @@ def parse_seconds(text: str, label: str = "--checkpoint-every") -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-def _generators() -> dict[str, Tensor]:
+def generator_states() -> dict[str, Tensor]:
+    """torch's generators in this process, by device."""
     found = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         found |= {f"cuda:{number}": state for number, state in enumerate(torch.cuda.get_rng_state_all())}

@@ -23,8 +23,9 @@ from ltga.nn.initialize import initialize
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
 from ltga.train.checkpoint import EVERY, Checkpoint, checkpoint_in
+from ltga.train.crew import Crew
 from ltga.train.focus import FocusedTask
-from ltga.train.loop import Callback, Keeper, Task, train
+from ltga.train.loop import Callback, Keeper, Outcome, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
 from ltga.train.planned import PlannedRun, as_protocol, plan_run
@@ -172,23 +173,17 @@ def _settled(run: Run, keeper: Checkpoint | None) -> Run:
 
 
 def execute(
-    planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: bool = False, keeper: Keeper | None = None
+    planned: PlannedRun,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = False,
+    keeper: Keeper | None = None,
+    crew: Crew | None = None,
 ) -> Run:
-    """Do a run that is planned."""
-    dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
-    shape = shape_of(dataset.data, dataset.num_classes)
+    """Do a run that is planned; the first of a ``crew`` does this while the others :func:`take_part`."""
+    dataset = planned.dataset
     started = time.perf_counter()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init)
-        task = make_task(dataset, planned.split, model, protocol)
-        if planned.minibatch is not None:
-            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
-        elif model.computes_parts:
-            task = FocusedTask.of(task, model, protocol)
-        title = f"{dataset.name}, {planned.method}, seed {seed}"
-        with ProgressLine(title) if progress else nullcontext() as line:
-            outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])), keeper)
+    with ProgressLine(planned.title) if progress else nullcontext() as line:
+        model, task, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew)
     trained = time.perf_counter()
     observed, arrays = observe(model, task)
     epochs = [info.seconds for info in outcome.history]
@@ -197,6 +192,7 @@ def execute(
         "observe_seconds": time.perf_counter() - trained,
         "median_epoch_seconds": float(np.median(epochs)),
     }
+    shape = shape_of(dataset.data, dataset.num_classes)
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     if task.target.metric != "loss":
         observed["metric"] = task.target.metric
@@ -207,11 +203,35 @@ def execute(
     return Run(make_record(planned.config, described, outcome, observed, timing), model, arrays)
 
 
+def take_part(
+    planned: PlannedRun,
+    callbacks: Iterable[Callback] = (),
+    keeper: Keeper | None = None,
+    crew: Crew | None = None,
+) -> tuple[Network, Task, Outcome]:
+    """Build and train what is planned, without a look at the result."""
+    dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        shape = shape_of(dataset.data, dataset.num_classes)
+        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init)
+        task = make_task(dataset, planned.split, model, protocol)
+        if planned.minibatch is not None:
+            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
+        elif model.computes_parts:
+            task = FocusedTask.of(task, model, protocol)
+        return model, task, train(model, task, protocol, seed, callbacks, keeper, crew)
+
+
 def execute_and_store(
-    planned: PlannedRun, store: Store, callbacks: Iterable[Callback] = (), keeper: Checkpoint | None = None
+    planned: PlannedRun,
+    store: Store,
+    callbacks: Iterable[Callback] = (),
+    keeper: Checkpoint | None = None,
+    crew: Crew | None = None,
 ) -> Run:
     """Do a run that is planned and store it. Ctrl-C stores nothing of it: who compares runs needs whole ones."""
-    run = execute(planned, callbacks, keeper=keeper)
+    run = execute(planned, callbacks, keeper=keeper, crew=crew)
     if run.typed.interrupted:
         raise KeyboardInterrupt
     store.save(planned.id, run.files())

@@ -47,6 +47,7 @@ class Configuration(_Part):
     seed: int = Field(ge=0)
     major_version: int = Field(ge=0)
     minibatch: dict[str, Any] | None = None
+    workers: int | None = Field(None, ge=2)
     task: str | None = None
     options: dict[str, Setting] | None = None
 

@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 from ltga.data.atomic import write_atomic
 from ltga.errors import InputError, RecordError
 from ltga.train.checkpoint import EVERY, FOLDER, Checkpoint
+from ltga.train.crew import Crew
 from ltga.train.record import Record, clean_text
 from ltga.train.storage import read_stored, write_files
 
@@ -143,10 +144,15 @@ class Store:
         return Claim(lock)
 
     def checkpoint(
-        self, run: str, every: float = EVERY, say: Callable[[str], Any] | None = None, fresh: bool = False
+        self,
+        run: str,
+        every: float = EVERY,
+        say: Callable[[str], Any] | None = None,
+        fresh: bool = False,
+        crew: Crew | None = None,
     ) -> Checkpoint:
         """The checkpoint of a run, for whoever has claimed it; ``fresh`` throws away what is there."""
-        checkpoint = Checkpoint(self.folder / FOLDER, run, every, say)
+        checkpoint = Checkpoint(self.folder / FOLDER, run, every, say, crew)
         if fresh:
             checkpoint.discard()
         return checkpoint
