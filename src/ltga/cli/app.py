@@ -10,10 +10,12 @@ from typing import Annotated
 import typer
 
 from ltga import __version__
+from ltga.cli.launch import launched
 from ltga.cli.options import (
     CheckpointEvery,
     Data,
     Json,
+    Workers,
     batches,
     complete_dataset,
     complete_methods,
@@ -95,6 +97,7 @@ Prepare = Annotated[
 
 @app.command()
 def train(
+    context: typer.Context,
     dataset: Graph = None,
     method: Methods = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds, from 1 on. Default: 3.")] = None,
@@ -127,6 +130,7 @@ def train(
     ] = None,
     full_batch: Annotated[bool, typer.Option("--full-batch", help="The whole graph at once, come what may.")] = False,
     checkpoint_every: CheckpointEvery = "3min",
+    workers: Workers = None,
     convention: Convention = None,
     prepare: Prepare = None,
     task: Annotated[
@@ -162,11 +166,15 @@ def train(
         from ltga.cli.task_command import other_task_plan, train_other_task
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task)
+        if launched(workers, context.obj):
+            return
         place = (out, page, data, convention, fresh, json_wanted)
         train_other_task(results(), messages(quiet), other, *place, checkpoint_every)
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol)
     prepared = preparation(prepare)
+    if launched(workers, context.obj):
+        return
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 
     minibatch = batches(batch_size, fanout, full_batch)

@@ -67,6 +67,10 @@ CheckpointEvery = Annotated[
         help="How often a run keeps a checkpoint from which the same command goes on after a crash: 90s, 3min, 1h.",
     ),
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Train every run by so many processes on this machine, which divide its batches."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead.")]
 
 

@@ -22,8 +22,9 @@ from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
 from ltga.train.batches import choose_batches
-from ltga.train.checkpoint import parse_seconds
-from ltga.train.fitting import execute_and_store
+from ltga.train.checkpoint import Checkpoint, parse_seconds
+from ltga.train.crew import Crew, crew_here
+from ltga.train.fitting import execute_and_store, take_part
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import plan_run
 from ltga.train.record import clean_text
@@ -52,6 +53,8 @@ def train_and_compare(
 
     Runs that ``store`` already holds are taken from there unless ``fresh``.
     """
+    crew = crew_here()
+    messages.quiet |= crew.rank > 0
     graph = load_given(plan.dataset, data, convention, preparation)
     graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
     check_plan(plan, graph)
@@ -72,7 +75,9 @@ def train_and_compare(
         minibatch, why = choose_batches(graph, plan.methods, plan.protocol)
         if why:
             say(messages, why)
-    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, every)
+    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, every, crew)
+    if crew.rank:
+        return
     page = _page(graph, groups, store, page, messages)
     simple = simple_rows(graph, groups)
     if json_wanted:
@@ -103,28 +108,40 @@ def _all_runs(
     messages: Console,
     minibatch: MiniBatch | None,
     checkpoint_every: float,
+    crew: Crew,
 ) -> list[Group]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     fingerprint = graph.fingerprint
     rows = [
-        [plan_run(graph, name, seed, None, plan.protocol, minibatch, fingerprint) for seed in range(1, plan.seeds + 1)]
+        [
+            plan_run(graph, name, seed, None, plan.protocol, minibatch, fingerprint, crew.size)
+            for seed in range(1, plan.seeds + 1)
+        ]
         for name in plan.methods
     ]
     planned = {run.id: run for row in rows for run in row}
     done: dict[str, Finished] = {}
-    with _Live(messages, plan, graph) as live:
+    with _Live(messages, plan, graph) as live, crew.at_work():
+
+        def keeper(run: str) -> Checkpoint:
+            return store.checkpoint(run, checkpoint_every, live.says, fresh and crew.rank == 0, crew)
+
+        if crew.rank:
+            crew.follow(lambda run: take_part(planned[run], (), keeper(run), crew))
+            return []
 
         def find(run: str) -> Run | None:
             return None if fresh else _whole_run(store, run)
 
         def make(run: str) -> Run:
             live.starts(planned[run].method, planned[run].seed)
-            checkpoint = store.checkpoint(run, checkpoint_every, live.says, fresh)
-            return execute_and_store(planned[run], store, (live.epoch,), checkpoint)
+            crew.announce(run)
+            return execute_and_store(planned[run], store, (live.epoch,), keeper(run), crew)
 
         for run, result, reused in store.each_once(planned, find, make, live.waits):
             done[run] = finished(result, store.folder / f"{run}.json", graph, reused)
             live.finished(done[run])
+        crew.announce(None)
     return [Group(find_method(name), [done[run.id] for run in row]) for name, row in zip(plan.methods, rows)]
 
 

@@ -4,10 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.nn.functional import all_reduce
+
+
+class _Sum(torch.autograd.Function):
+    """The sum of all processes' tensors, in each of them; so each one's gradient is the sum of all gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        total = x.clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total)
+        return total
+
+
+def sum_of_all(x: Tensor) -> Tensor:
+    """Differentiable ``all_reduce``."""
+    total: Tensor = _Sum.apply(x)  # type: ignore[no-untyped-call]
+    return total
 
 
 class SharedBatchNorm(nn.BatchNorm1d):
@@ -33,9 +56,9 @@ class SharedBatchNorm(nn.BatchNorm1d):
             return super().forward(x)
         counted = x[:0] if self.idle else x
         rows = x.new_tensor(float(len(counted)))
-        total = all_reduce(torch.cat([counted.sum(0), rows.unsqueeze(0)]))
+        total = sum_of_all(torch.cat([counted.sum(0), rows.unsqueeze(0)]))
         count, mean = total[-1].detach(), total[:-1] / total[-1]
-        var = all_reduce((counted - mean).square().sum(0)) / count
+        var = sum_of_all((counted - mean).square().sum(0)) / count
         self._follow(mean.detach(), var.detach(), count)
         out = (x - mean) * torch.rsqrt(var + self.eps)
         return out if self.weight is None else out * self.weight + self.bias

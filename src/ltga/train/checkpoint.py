@@ -145,7 +145,7 @@ def checkpoint_in(folder: str | Path | None, run: str, every: float = EVERY) -> 
 def capture(
     state: State, generators: Sequence[Mapping[str, Tensor]], seconds: float
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The state as tensors and as JSON, with every process's generators; ``seconds`` were spent since it was resumed."""
+    """The state as tensors and as JSON, with every process's generators; ``seconds`` were spent since it resumed."""
     tensors: dict[str, Tensor] = {}
     tensors |= {f"model/{name}": value for name, value in state.model.state_dict().items()}
     tensors |= {f"best/{name}": value for name, value in state.best.kept.items()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from typing import Protocol as Interface
 
@@ -71,6 +73,38 @@ class Crew:
         """What ``work`` gives the first process, for all of them."""
         return work()
 
+    def announce(self, run: str | None) -> None:
+        """Tell the others which run comes next; ``None`` for no more."""
+        self.from_first(lambda: run)
+
+    def follow(self, take_part: Callable[[str], Any]) -> None:
+        """What all but the first do: take part in the runs that it announces."""
+        while (run := self.from_first(lambda: "")) is not None:
+            take_part(run)
+
+    @contextmanager
+    def at_work(self) -> Iterator[Crew]:
+        """Around what processes do together."""
+        yield self
+
     def gathered(self, value: Result) -> list[Result]:
         """The ``value`` of every process, for the first one."""
         return [value]
+
+
+def started_processes() -> int:
+    """How many processes ``torchrun`` has started, this one among them; 1 without it.
+
+    >>> started_processes()
+    1
+    """
+    return int(os.environ.get("WORLD_SIZE", 1)) if "RANK" in os.environ else 1
+
+
+def crew_here() -> Crew:
+    """The crew of this process: the team that ``torchrun`` started, or itself alone."""
+    if started_processes() == 1:
+        return Crew()
+    from ltga.train.distributed import join
+
+    return join()

@@ -8,9 +8,7 @@ Validation, and everything that is written, is the first process's; the others a
 
 from __future__ import annotations
 
-import os
 import platform
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -38,10 +36,11 @@ class Idle:
 
 
 class Team(Crew):
-    """The processes of torch's default process group, which must be up."""
+    """The processes of torch's default process group, which must be up; ``ends`` if it ends with the work."""
 
-    def __init__(self) -> None:
+    def __init__(self, ends: bool = False) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self._ends = ends
         self._inside = ExitStack()
 
     def share(self, task: Learnable, seed: int) -> Learnable:
@@ -60,12 +59,9 @@ class Team(Crew):
     def losses(self, loss: StepLoss) -> Callable[[Step], Tensor]:
         norms = self._inside.enter_context(shared_batch_norm(loss.model))
         device = next(loss.model.parameters()).device
-        return DistributedDataParallel(
-            _Together(loss, norms),
-            device_ids=None if device.type == "cpu" else [device],
-            broadcast_buffers=False,  # running statistics are the same everywhere already
-            find_unused_parameters=True,  # a network may well have some; a warm-up alone leaves none
-        )
+        # Every parameter of our networks takes part in every step, those of an index in its warm-up too (their gradient
+        # is thrown away by the optimiser, later), so there is no need to look for unused ones.
+        return DistributedDataParallel(_Together(loss, norms), device_ids=None if device.type == "cpu" else [device])
 
     def steps(self, task: Learnable, epoch: int) -> Iterator[Step]:
         steps, last = iter(task.steps(epoch)), None
@@ -108,15 +104,17 @@ class Team(Crew):
 
     @contextmanager
     def at_work(self) -> Iterator[Team]:
-        """Around everything that the processes do together: whatever ends it names the process it ended in."""
+        """Around what the processes do together: whatever ends it becomes one line."""
         try:
-            with self._inside, warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "find_unused_parameters=True was specified", UserWarning)
+            with self._inside:
                 yield self
         except LTGAError:
             raise
         except (RuntimeError, MemoryError, OSError) as error:
             raise TrainingError(f"{_fault(error)}; the same command goes on from the last checkpoint") from error
+        finally:
+            if self._ends:
+                dist.destroy_process_group()
 
     def _sum(self, values: list[float]) -> list[float]:
         numbers = torch.tensor(values, dtype=torch.float64)
@@ -139,19 +137,8 @@ class _Together(nn.Module):
         return out
 
 
-def asked_for() -> int:
-    """How many processes ``torchrun`` has started for this; 1 without it.
-
-    >>> asked_for()
-    1
-    """
-    return int(os.environ.get("WORLD_SIZE", 1)) if "RANK" in os.environ else 1
-
-
-def join() -> Crew:
-    """The crew of this process: the team that ``torchrun`` started, or itself alone."""
-    if asked_for() == 1:
-        return Crew()
+def join() -> Team:
+    """The team that ``torchrun`` started this process for."""
     if not dist.is_available():
         raise InputError("torchrun: this build of torch has no torch.distributed; install another")
     if not dist.is_initialized():
@@ -160,13 +147,7 @@ def join() -> Crew:
             dist.init_process_group(backend, timeout=PATIENCE)
         except (RuntimeError, ValueError) as error:
             raise TrainingError(f"cannot reach the other processes ({_line(error)})") from None
-    return Team()
-
-
-def leave() -> None:
-    """End the process group, if there is one."""
-    if dist.is_available() and dist.is_initialized():
-        dist.destroy_process_group()
+    return Team(ends=True)
 
 
 def _fault(error: BaseException) -> str:
