@@ -10,10 +10,12 @@ from typing import Annotated
 import typer
 
 from ltga import __version__
-from ltga.cli.launch import launched
+from ltga.cli.launch import launched, on_ray
 from ltga.cli.options import (
+    Address,
     CheckpointEvery,
     Data,
+    EngineOption,
     Json,
     Workers,
     batches,
@@ -23,6 +25,7 @@ from ltga.cli.options import (
     preparation,
 )
 from ltga.cli.terminal import messages, results
+from ltga.errors import InputError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -131,6 +134,8 @@ def train(
     full_batch: Annotated[bool, typer.Option("--full-batch", help="The whole graph at once, come what may.")] = False,
     checkpoint_every: CheckpointEvery = "3min",
     workers: Workers = None,
+    engine: EngineOption = None,
+    address: Address = None,
     convention: Convention = None,
     prepare: Prepare = None,
     task: Annotated[
@@ -166,6 +171,8 @@ def train(
         from ltga.cli.task_command import other_task_plan, train_other_task
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task)
+        if engine is not None:
+            raise InputError("--engine: is for a class per node so far; leave it out, --workers divides graphs")
         if launched(workers, context.obj):
             return
         place = (out, page, data, convention, fresh, json_wanted)
@@ -173,13 +180,14 @@ def train(
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol)
     prepared = preparation(prepare)
-    if launched(workers, context.obj):
+    cluster = on_ray(engine, workers, address)
+    if cluster is None and launched(workers, context.obj):
         return
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch, checkpoint_every)
+    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch, checkpoint_every, cluster)
 
 
 @app.command()

@@ -22,6 +22,23 @@ def launched(workers: int | None, arguments: Sequence[str]) -> bool:
     return True
 
 
+def on_ray(engine: str | None, workers: int | None, address: str | None) -> tuple[int, str | None] | None:
+    """How many workers of which cluster; ``None`` without ``--engine ray``.
+
+    >>> on_ray("ray", 2, None)
+    (2, None)
+    """
+    if engine not in (None, "ray"):
+        raise InputError(f"--engine: expected 'ray', got {engine!r}; leave it out for processes on this machine")
+    if engine is None:
+        if address is not None:
+            raise InputError("--address: is that of a Ray cluster; give --engine ray too")
+        return None
+    if workers is None:
+        raise InputError("--engine ray: needs --workers, for example --workers 2")
+    return workers, address
+
+
 def _launch(workers: int, arguments: Sequence[str]) -> None:
     import logging
     import uuid

@@ -26,7 +26,8 @@ from ltga.train.checkpoint import Checkpoint, parse_seconds
 from ltga.train.crew import Crew, crew_here
 from ltga.train.fitting import execute_and_store, take_part
 from ltga.train.minibatch import MiniBatch
-from ltga.train.planned import plan_run
+from ltga.train.planned import PlannedRun, plan_run
+from ltga.train.ray_train import RayWorkers
 from ltga.train.record import clean_text
 from ltga.train.store import Store
 
@@ -48,6 +49,7 @@ def train_and_compare(
     minibatch: MiniBatch | None = None,
     full_batch: bool = False,
     checkpoint_every: str = "3min",
+    cluster: tuple[int, str | None] | None = None,
 ) -> None:
     """Train every method with every seed, store the runs, print a comparison and write a page.
 
@@ -75,7 +77,7 @@ def train_and_compare(
         minibatch, why = choose_batches(graph, plan.methods, plan.protocol)
         if why:
             say(messages, why)
-    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, every, crew)
+    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, every, crew, cluster)
     if crew.rank:
         return
     page = _page(graph, groups, store, page, messages)
@@ -109,12 +111,13 @@ def _all_runs(
     minibatch: MiniBatch | None,
     checkpoint_every: float,
     crew: Crew,
+    cluster: tuple[int, str | None] | None,
 ) -> list[Group]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
-    fingerprint = graph.fingerprint
+    fingerprint, workers = graph.fingerprint, crew.size if cluster is None else cluster[0]
     rows = [
         [
-            plan_run(graph, name, seed, None, plan.protocol, minibatch, fingerprint, crew.size)
+            plan_run(graph, name, seed, None, plan.protocol, minibatch, fingerprint, workers)
             for seed in range(1, plan.seeds + 1)
         ]
         for name in plan.methods
@@ -135,6 +138,8 @@ def _all_runs(
 
         def make(run: str) -> Run:
             live.starts(planned[run].method, planned[run].seed)
+            if cluster is not None:
+                return on_cluster(planned[run], store, RayWorkers(*cluster, store.folder), fresh)
             crew.announce(run)
             return execute_and_store(planned[run], store, (live.epoch,), keeper(run), crew)
 
@@ -143,6 +148,14 @@ def _all_runs(
             live.finished(done[run])
         crew.announce(None)
     return [Group(find_method(name), [done[run.id] for run in row]) for name, row in zip(plan.methods, rows)]
+
+
+def on_cluster(planned: PlannedRun, store: Store, workers: RayWorkers, fresh: bool) -> Run:
+    """Have a run done by a cluster, and store it."""
+    if planned.minibatch is None and workers.workers > 1:
+        raise InputError("--workers: several divide batches; give --batch-size")
+    store.save(planned.id, workers.files(planned, fresh=fresh))
+    return load_run(store.folder / f"{planned.id}.json")
 
 
 def _whole_run(store: Store, run: str) -> Run | None:
