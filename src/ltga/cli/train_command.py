@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -139,7 +140,7 @@ def _all_runs(
         def make(run: str) -> Run:
             live.starts(planned[run].method, planned[run].seed)
             if cluster is not None:
-                return on_cluster(planned[run], store, RayWorkers(*cluster, store.folder), fresh)
+                return on_cluster(planned[run], store, RayWorkers(*cluster, store.folder), fresh, live.says)
             crew.announce(run)
             return execute_and_store(planned[run], store, (live.epoch,), keeper(run), crew)
 
@@ -150,11 +151,11 @@ def _all_runs(
     return [Group(find_method(name), [done[run.id] for run in row]) for name, row in zip(plan.methods, rows)]
 
 
-def on_cluster(planned: PlannedRun, store: Store, workers: RayWorkers, fresh: bool) -> Run:
+def on_cluster(planned: PlannedRun, store: Store, workers: RayWorkers, fresh: bool, says: Callable[[str], None]) -> Run:
     """Have a run done by a cluster, and store it."""
     if planned.minibatch is None and workers.workers > 1:
         raise InputError("--workers: several divide batches; give --batch-size")
-    store.save(planned.id, workers.files(planned, fresh=fresh))
+    store.save(planned.id, workers.files(planned, (), fresh, says))
     return load_run(store.folder / f"{planned.id}.json")
 
 
