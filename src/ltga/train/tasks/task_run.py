@@ -212,6 +212,8 @@ def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progr
         "median_epoch_seconds": float(np.median([info.seconds for info in outcome.history])),
     }
     observed |= {"target": prepared.target, "metric": prepared.task.target.metric}
+    if at_bound := model.heads_at_bound():
+        observed["heads_at_bound"] = at_bound
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     return TaskRun(make_record(config, described, outcome, observed, timing), model, arrays)
 
