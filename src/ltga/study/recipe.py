@@ -28,6 +28,7 @@ def development_rows(measured: Sequence[Mapping[str, Any]]) -> Rows:
         ),
         "citeseer": ("citeseer",),
         "citeseer, noise 5": ("citeseer:planted_per_edge=5",),
+        "gum-syntax": ("gum-syntax",),
         "citeseer, noise 5, 20 % labels": ("citeseer:planted_per_edge=5@0.2",),
     }
     scores: dict[tuple[str, str, str], list[float]] = defaultdict(list)
