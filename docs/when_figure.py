@@ -49,8 +49,8 @@ def draw(found: dict[str, dict[str, Gain]], known: dict[str, Setting]) -> Figure
     """Every graph by its neighbours and their agreement; colour is what sparse attention gains over softmax."""
     figure, grid = pyplot.subplots(2, 2, figsize=(11, 8), layout="constrained", sharex=True, sharey=True)
     for row, (label, most, shown) in enumerate((
-        ("test accuracy, points", WORST, lambda gain: gain.points),
-        ("speed of learning, times (logarithm of)", np.log2(FASTEST), lambda gain: np.log2(gain.speed)),
+        ("points of test accuracy", WORST, lambda gain: gain.points),
+        ("speed, powers of two", np.log2(FASTEST), lambda gain: np.log2(gain.speed)),
     )):  # fmt: skip
         drawn = None
         for axes, many in zip(grid[row], (True, False), strict=True):
@@ -59,9 +59,11 @@ def draw(found: dict[str, dict[str, Gain]], known: dict[str, Setting]) -> Figure
             }
             drawn = _panel(axes, chosen, known, shown, most) or drawn
             labels = "a tenth of the nodes or more to learn from" if many else "fewer labels"
-            axes.set_title(f"{('accuracy', 'speed')[row]}, {labels}", fontsize=11)
+            axes.set_title(
+                f"{('Accuracy', 'Speed of learning')[row]} of sparse attention against softmax:\n{labels}", fontsize=11
+            )
         if drawn is not None:
-            figure.colorbar(drawn, ax=grid[row], label=f"sparse against softmax: {label}")
+            figure.colorbar(drawn, ax=grid[row], label=label)
     for axes in grid[:, 0]:
         axes.set_ylabel("neighbours of a node, median")
     for axes in grid[-1]:
@@ -77,7 +79,8 @@ def _panel(
 ) -> PathCollection | None:
     drawn = None
     axes.set_yscale("log")
-    axes.set_xlim(-0.03, 1.03)
+    axes.set_xlim(-0.03, 1.12)
+    axes.set_ylim(1.5, 230)
     axes.set_yticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
