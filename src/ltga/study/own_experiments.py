@@ -23,8 +23,8 @@ WHEN: Mapping[str, float] = {
     "digits-noise:planted_per_edge=1": 0.2,
     **{f"digits-noise:k={k}": 0.2 for k in (2, 20)},
     **{f"digits-noise:label_share={share},planted_per_edge=10": 0.2 for share in (0.02, 0.05, 0.1)},
-    **{f"csbm:degree={degree},homophily={same},num_classes=5,num_nodes=2000,snr=2": 0.2
-       for degree in (5, 20, 80) for same in (0.3, 0.7)},
+    **{f"csbm:{degree}homophily={same},num_classes=5,num_nodes=2000,snr=2": 0.2
+       for degree in ("", "degree=20,", "degree=80,") for same in (0.3, 0.7)},  # 5 neighbours if nothing is said
     **{f"csbm:degree=20,homophily={same},label_share=0.05,num_classes=5,num_nodes=2000,snr=2": 0.2
        for same in (0.3, 0.7)},
     **{f"cora:label_share={share}{planted}": 0.4

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ltga.data import CATALOGUE
+from ltga.data import CATALOGUE, load_graph
 from ltga.errors import InputError
 from ltga.nn.methods import METHODS
 from ltga.study import EXPERIMENTS, RunSpec, find_experiments, runs_of
@@ -107,3 +107,11 @@ def test_a_part_can_be_selected_and_nonsense_is_refused() -> None:
         select(EXPERIMENTS["headline"].runs, methods=["h2gcn"])
     with pytest.raises(InputError, match="did you mean 'depth'"):
         find_experiments(["dept"])
+
+
+def test_a_generated_graph_is_named_as_its_runs_will_be() -> None:
+    names = {name for experiment in EXPERIMENTS.values() for name in experiment.datasets}
+    generated = {name for name in names if name.partition(":")[0] in ("csbm", "digits-noise")}
+    assert len(generated) > 20
+    for name in generated:
+        assert load_graph(name).name == name
