@@ -10,7 +10,16 @@ from typing import Annotated
 import typer
 
 from ltga import __version__
-from ltga.cli.options import Data, Json, batches, complete_dataset, complete_methods, complete_setting, preparation
+from ltga.cli.options import (
+    Data,
+    Device,
+    Json,
+    batches,
+    complete_dataset,
+    complete_methods,
+    complete_setting,
+    preparation,
+)
 from ltga.cli.terminal import messages, results
 
 app = typer.Typer(
@@ -122,6 +131,7 @@ def train(
     task: Annotated[
         str | None, typer.Option(help="'node', 'link' or 'graph', where it does not follow from the data.")
     ] = None,
+    device: Device = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     json_wanted: Json = False,
     data: Data = None,
@@ -152,7 +162,7 @@ def train(
         from ltga.cli.task_command import other_task_plan, train_other_task
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task)
-        train_other_task(results(), messages(quiet), other, out, page, data, convention, fresh, json_wanted)
+        train_other_task(results(), messages(quiet), other, out, page, data, convention, fresh, json_wanted, device)
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol)
     prepared = preparation(prepare)
@@ -160,7 +170,7 @@ def train(
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch)
+    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch, device)
 
 
 @app.command()
@@ -274,6 +284,7 @@ def explain(
     graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
     convention: Convention = None,
     prepare: Prepare = None,
+    device: Device = "auto",
     data: Data = None,
 ) -> None:
     """Show what attention did in a run, and which edges it ignored.
@@ -282,7 +293,7 @@ def explain(
     """
     from ltga.cli.explain_command import explain_run
 
-    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare))
+    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device)
 
 
 @app.command()
@@ -299,6 +310,7 @@ def predict(
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Compute so many nodes at a time, for a graph larger than memory allows.")
     ] = None,
+    device: Device = "auto",
     data: Data = None,
 ) -> None:
     """Write every node's id, most probable class and probabilities, for the run's graph, a grown one or another.
@@ -310,7 +322,7 @@ def predict(
     record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
-    predict_to_file(results(), record, graph, out, data, batch_size)
+    predict_to_file(results(), record, graph, out, data, batch_size, device)
 
 
 @app.command()

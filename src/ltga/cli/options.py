@@ -60,6 +60,12 @@ Data = Annotated[
         help="Folder to look for datasets in first; then come $LTGA_DATA and the user cache.",
     ),
 ]
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device", help="Where to compute: cpu, cuda (also ROCm's name), cuda:1, or auto: a GPU if there is one."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead.")]
 
 

@@ -19,6 +19,7 @@ from ltga.data import load_dataset
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import Method, find_method
 from ltga.train import Run, load_run
+from ltga.train.devices import find_device
 from ltga.train.record import clean_text, kept_index, plain
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
@@ -110,10 +111,12 @@ def train_other_task(
     convention: str | None = None,
     fresh: bool = False,
     json_wanted: bool = False,
+    device: str = "cpu",
 ) -> None:
     """Train every method with every seed, store the runs and print a comparison with what needs no training."""
     if page is not None:
         raise InputError("--page: is for a class per node; leave it out")
+    find_device(device)  # before anything is loaded
     dataset = choose(load_dataset(plan.dataset, data, convention=convention), plan.task)
     dataset_name = clean_text(dataset.name)
     methods = plan.methods or (*METHODS, *(("gin",) if plan.task == "graph" or "graph" in str(dataset.task) else ()))
@@ -126,7 +129,7 @@ def train_other_task(
     first = next(iter(planned.values()))
     task = first[0].task
     messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
-    done = all_runs(planned, runs, fresh, messages)
+    done = all_runs(planned, runs, fresh, messages, device)
     rows = [
         *reference_rows(first),
         *(row_of(find_method(name), [done[p.id] for p in planned[name]], store) for name in methods),
@@ -141,7 +144,9 @@ def train_other_task(
     say(results, f"Runs are in {store}/.")
 
 
-def all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool, messages: Console) -> dict[str, Run]:
+def all_runs(
+    planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool, messages: Console, device: str = "cpu"
+) -> dict[str, Run]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     wanted = {run.id: run for row in planned.values() for run in row}
 
@@ -155,7 +160,7 @@ def all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool
         return None if found.record["interrupted"] else found
 
     def make(run: str) -> Run:
-        made = execute_task(wanted[run], progress=messages.is_terminal and not messages.quiet)
+        made = execute_task(wanted[run], (), messages.is_terminal and not messages.quiet, device)
         if made.record["interrupted"]:
             raise KeyboardInterrupt
         store.save(run, made.files())

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import torch
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import TaskID
@@ -22,6 +23,7 @@ from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
 from ltga.train.batches import choose_batches
+from ltga.train.devices import find_device, free_bytes
 from ltga.train.fitting import execute_and_store
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import plan_run
@@ -45,11 +47,13 @@ def train_and_compare(
     preparation: Preparation | None = None,
     minibatch: MiniBatch | None = None,
     full_batch: bool = False,
+    device: str = "cpu",
 ) -> None:
     """Train every method with every seed, store the runs, print a comparison and write a page.
 
     Runs that ``store`` already holds are taken from there unless ``fresh``.
     """
+    place = find_device(device, plan.protocol.init, plan.protocol.backend)
     graph = load_given(plan.dataset, data, convention, preparation)
     graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
     check_plan(plan, graph)
@@ -66,10 +70,10 @@ def train_and_compare(
     for line in warnings_about(graph):
         say(messages, line)
     if minibatch is None and not full_batch:
-        minibatch, why = choose_batches(graph, plan.methods, plan.protocol)
+        minibatch, why = choose_batches(graph, plan.methods, plan.protocol, free_bytes(place))
         if why:
             say(messages, why)
-    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch)
+    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, place)
     page = _page(graph, groups, store, page, messages)
     simple = simple_rows(graph, groups)
     if json_wanted:
@@ -93,7 +97,13 @@ def warnings_about(graph: Dataset) -> list[str]:
 
 
 def _all_runs(
-    graph: Dataset, plan: Plan, store: Store, fresh: bool, messages: Console, minibatch: MiniBatch | None
+    graph: Dataset,
+    plan: Plan,
+    store: Store,
+    fresh: bool,
+    messages: Console,
+    minibatch: MiniBatch | None,
+    device: torch.device,
 ) -> list[Group]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     fingerprint = graph.fingerprint
@@ -110,7 +120,7 @@ def _all_runs(
 
         def make(run: str) -> Run:
             live.starts(planned[run].method, planned[run].seed)
-            return execute_and_store(planned[run], store, (live.epoch,))
+            return execute_and_store(planned[run], store, (live.epoch,), device)
 
         for run, result, reused in store.each_once(planned, find, make, live.waits):
             done[run] = finished(result, store.folder / f"{run}.json", graph, reused)

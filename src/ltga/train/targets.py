@@ -50,7 +50,8 @@ class Classes:
         return cls(metric, weights)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return F.cross_entropy(logits, labels, self.weights)
+        weights = None if self.weights is None else self.weights.to(logits.device)
+        return F.cross_entropy(logits, labels, weights)
 
     def score(self, logits: Tensor, labels: Tensor) -> float | None:
         """The metric on ``labels``, higher is better; ``None`` where the loss decides."""

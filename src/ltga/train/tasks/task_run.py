@@ -20,6 +20,7 @@ from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
+from ltga.train.devices import Device, find_device, own_random_numbers
 from ltga.train.fitting import Run, check_sizes
 from ltga.train.loop import Callback, train
 from ltga.train.minibatch import MiniBatch
@@ -189,15 +190,19 @@ def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, metho
     return Protocol(**{**below, **(protocol or {})})
 
 
-def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progress: bool = False) -> TaskRun:
+def execute_task(
+    planned: PlannedTask, callbacks: Iterable[Callback] = (), progress: bool = False, device: Device = "cpu"
+) -> TaskRun:
     """Do a run that is planned."""
+    place = find_device(device, planned.protocol.init, planned.protocol.backend)
     kind, protocol, config = KINDS[planned.task], planned.protocol, planned.config
     shape, seed = kind.shape(planned.data), int(config["seed"])
     started = time.perf_counter()
-    with torch.random.fork_rng(devices=[]):
+    with own_random_numbers(place):
         torch.manual_seed(seed)
         model = kind.build(config["method"], protocol, shape, planned.options)
         initialize_composed(model, seed, protocol.init)
+        model.to(place)
         prepared = kind.prepare(
             planned.data, config["split"], model, protocol, planned.options, seed, planned.minibatch
         )
@@ -213,7 +218,7 @@ def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progr
     }
     observed |= {"target": prepared.target, "metric": prepared.task.target.metric}
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
-    return TaskRun(make_record(config, described, outcome, observed, timing), model, arrays)
+    return TaskRun(make_record(config, described, outcome, observed, timing, place), model, arrays)
 
 
 def rebuild(record: RunRecord, weights: Mapping[str, Tensor], where: Any) -> Network:
