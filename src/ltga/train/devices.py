@@ -33,7 +33,7 @@ def find_device(device: Device, init: str = "paired", backend: str = "auto") -> 
     """
     only_cpu = _needs_the_cpu(init, backend)
     if isinstance(device, str) and device == "auto":
-        return torch.device("cuda", 0) if torch.cuda.is_available() and only_cpu is None else CPU
+        device = "cuda" if torch.cuda.is_available() and only_cpu is None else "cpu"
     place = _named(device)
     if place.type == "cpu":
         return CPU

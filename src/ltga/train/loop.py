@@ -195,8 +195,7 @@ def _step(model: Network, task: Step, protocol: Protocol, optimizer: DecoupledAd
     """One gradient step: the loss before it, and the norm of the gradient at the index."""
     model.train()
     optimizer.zero_grad()
-    logits = task.train_logits(model)
-    loss = task.target.loss(logits, task.y[task.train].to(logits.device))
+    loss = task.target.loss(task.train_logits(model), task.y[task.train])
     if protocol.prior > 0:
         loss = loss + protocol.prior * model.shannon_penalty()
     value = loss.item()
@@ -215,8 +214,7 @@ def _step(model: Network, task: Step, protocol: Protocol, optimizer: DecoupledAd
 def _evaluate(model: Network, task: Learnable, epoch: int) -> tuple[float, float, float | None]:
     """Loss, accuracy and the metric that chooses the best epoch, on the validation nodes."""
     model.eval()
-    logits = task.val_logits(model)
-    labels = task.y[task.val].to(logits.device)
+    logits, labels = task.val_logits(model), task.y[task.val]
     loss = task.target.loss(logits, labels).item()
     if not math.isfinite(loss):
         raise TrainingError(f"the validation loss is {loss} at epoch {epoch}; a lower learning rate may help")

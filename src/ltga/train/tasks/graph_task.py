@@ -59,7 +59,10 @@ class GraphStep:
 
 @dataclass(frozen=True, eq=False)
 class GraphTask:
-    """Graphs and one split; an epoch shuffles the training graphs by seed and number."""
+    """Graphs and one split; an epoch shuffles the training graphs by seed and number.
+
+    The graphs stay on the CPU, where they are put together; batches are sent to ``device``, as are ``y`` and ``val``.
+    """
 
     graphs: Sequence[Data]
     y: Tensor
@@ -75,7 +78,7 @@ class GraphTask:
         generator = torch.Generator().manual_seed((self.seed << 20) + epoch)
         order = self.train[torch.randperm(len(self.train), generator=generator)]
         for chosen in order.split(self.batch_size):
-            yield GraphStep(self._sent(chosen), self.y, chosen, self.target)
+            yield GraphStep(self._sent(chosen), self.y, moved(pinned(chosen, self.device), self.device), self.target)
 
     def train_logits(self, model: Network) -> Tensor:
         return self.outputs(model, self.batches(self.train))
@@ -109,7 +112,9 @@ def prepare(
 ) -> Prepared:
     train, val, test = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
     target, y, said = objective_for(dataset.target, train, dataset.metric, protocol, options.log, dataset.task)
-    task = GraphTask(_bare(dataset.graphs), y, train, val, test, target, options.batch_size, seed, device_of(model))
+    device = device_of(model)
+    y, val = moved((y, val), device)
+    task = GraphTask(_bare(dataset.graphs), y, train, val, test, target, options.batch_size, seed, device)
 
     def observe(trained: Network) -> Observed:
         return _observe(trained, task)
@@ -121,10 +126,10 @@ def prepare(
 def _observe(model: Network, task: GraphTask) -> Observed:
     model.eval()
     batches = task.batches(torch.arange(len(task.graphs)))
-    logits = task.outputs(model, batches).cpu()
-    parts = {part: getattr(task, part) for part in ("train", "val", "test")}
+    logits, y = task.outputs(model, batches).cpu(), task.y.cpu()
+    parts = {part: getattr(task, part).cpu() for part in ("train", "val", "test")}
     metrics = {
-        part: task.target.metrics(logits[graphs], task.y[graphs])  # type: ignore[attr-defined]
+        part: task.target.metrics(logits[graphs], y[graphs])  # type: ignore[attr-defined]
         for part, graphs in parts.items()
         if len(graphs)
     }

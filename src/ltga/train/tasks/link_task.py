@@ -80,16 +80,16 @@ class LinkTask:
 
     @cached_property
     def train(self) -> Tensor:
-        return torch.arange(self.links.train.shape[1])
+        return torch.arange(self.links.train.shape[1], device=self.device)
 
     @cached_property
     def val(self) -> Tensor:
-        return torch.arange(self.links.val.shape[1])
+        return torch.arange(self.links.val.shape[1], device=self.device)
 
     @cached_property
     def y(self) -> Tensor:
         """The right one of every row is its first."""
-        return torch.zeros(max(len(self.train), len(self.val)), dtype=torch.long)
+        return torch.zeros(max(len(self.train), len(self.val)), dtype=torch.long, device=self.device)
 
     def steps(self, epoch: int) -> Iterator[LinkStep]:
         generator = torch.Generator().manual_seed((self.seed << 20) + epoch)
@@ -100,7 +100,7 @@ class LinkTask:
             half = edges[:, others]
             graph = torch.cat([half, half.flip(0)], dim=1)
             pairs = self._walks.beside(edges[:, chosen], generator)
-            graph, pairs = moved(pinned((graph, pairs), self.device), self.device)
+            graph, pairs, chosen = moved(pinned((graph, pairs, chosen), self.device), self.device)
             yield LinkStep(self.inputs[0], graph, pairs, chosen, self.y, self.target)
 
     def train_logits(self, model: Network) -> Tensor:
