@@ -15,6 +15,7 @@ from ltga.cli.options import (
     Address,
     CheckpointEvery,
     Data,
+    Device,
     EngineOption,
     Json,
     Workers,
@@ -141,6 +142,7 @@ def train(
     task: Annotated[
         str | None, typer.Option(help="'node', 'link' or 'graph', where it does not follow from the data.")
     ] = None,
+    device: Device = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     json_wanted: Json = False,
     data: Data = None,
@@ -176,7 +178,7 @@ def train(
         if launched(workers, context.obj):
             return
         place = (out, page, data, convention, fresh, json_wanted)
-        train_other_task(results(), messages(quiet), other, *place, checkpoint_every)
+        train_other_task(results(), messages(quiet), other, *place, checkpoint_every, device)
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol)
     prepared = preparation(prepare)
@@ -187,7 +189,8 @@ def train(
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch, checkpoint_every, cluster)
+    how = (minibatch, full_batch, checkpoint_every, cluster, device)
+    train_and_compare(results(), messages(quiet), plan, *where, *how)
 
 
 @app.command()
@@ -301,6 +304,7 @@ def explain(
     graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
     convention: Convention = None,
     prepare: Prepare = None,
+    device: Device = "auto",
     data: Data = None,
 ) -> None:
     """Show what attention did in a run, and which edges it ignored.
@@ -309,7 +313,7 @@ def explain(
     """
     from ltga.cli.explain_command import explain_run
 
-    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare))
+    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device)
 
 
 @app.command()
@@ -326,6 +330,7 @@ def predict(
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Compute so many nodes at a time, for a graph larger than memory allows.")
     ] = None,
+    device: Device = "auto",
     data: Data = None,
 ) -> None:
     """Write every node's id, most probable class and probabilities, for the run's graph, a grown one or another.
@@ -337,7 +342,7 @@ def predict(
     record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
-    predict_to_file(results(), record, graph, out, data, batch_size)
+    predict_to_file(results(), record, graph, out, data, batch_size, device)
 
 
 @app.command()

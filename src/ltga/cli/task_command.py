@@ -22,6 +22,7 @@ from ltga.nn.methods import Method, find_method
 from ltga.train import Run, load_run
 from ltga.train.checkpoint import Checkpoint, parse_seconds
 from ltga.train.crew import Crew, crew_here
+from ltga.train.devices import find_device
 from ltga.train.record import clean_text, kept_index, plain
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
@@ -114,12 +115,14 @@ def train_other_task(
     fresh: bool = False,
     json_wanted: bool = False,
     checkpoint_every: str = "3min",
+    device: str = "cpu",
 ) -> None:
     """Train every method with every seed, store the runs and print a comparison with what needs no training."""
     if page is not None:
         raise InputError("--page: is for a class per node; leave it out")
     crew = crew_here()
     messages.quiet |= crew.rank > 0
+    find_device(device)  # before anything is loaded
     dataset = choose(load_dataset(plan.dataset, data, convention=convention), plan.task)
     dataset_name = clean_text(dataset.name)
     methods = plan.methods or (*METHODS, *(("gin",) if plan.task == "graph" or "graph" in str(dataset.task) else ()))
@@ -137,7 +140,7 @@ def train_other_task(
     task = first[0].task
     messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
     with crew.at_work():
-        done = all_runs(planned, runs, fresh, messages, every, crew)
+        done = all_runs(planned, runs, fresh, messages, every, crew, device)
     if crew.rank:
         return
     rows = [
@@ -161,6 +164,7 @@ def all_runs(
     messages: Console,
     checkpoint_every: float,
     crew: Crew,
+    device: str = "cpu",
 ) -> dict[str, Run]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     wanted = {run.id: run for row in planned.values() for run in row}
@@ -178,13 +182,13 @@ def all_runs(
         return store.checkpoint(run, checkpoint_every, partial(say, messages), fresh and crew.rank == 0, crew)
 
     if crew.rank:
-        crew.follow(lambda run: take_part(wanted[run], (), keeper(run), crew))
+        crew.follow(lambda run: take_part(wanted[run], (), keeper(run), crew, device))
         return {}
 
     def make(run: str) -> Run:
         crew.announce(run)
         checkpoint = keeper(run)
-        made = execute_task(wanted[run], (), messages.is_terminal and not messages.quiet, checkpoint, crew)
+        made = execute_task(wanted[run], (), messages.is_terminal and not messages.quiet, checkpoint, crew, device)
         if made.record["interrupted"]:
             raise KeyboardInterrupt
         store.save(run, made.files())

@@ -165,6 +165,7 @@ class RunRecord(_Part):
     class_names: list[str] | None = None
     predicted_share: dict[str, list[Number]] | None = None
     attention: list[LayerAttention] | None = None
+    heads_at_bound: list[Annotated[float, Field(ge=0, le=1)]] | None = None
     trajectory: Trajectory
     timing: Timing
     environment: dict[str, Any]
