@@ -182,7 +182,7 @@ def train(
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol)
     prepared = preparation(prepare)
-    cluster = on_ray(engine, workers, address)
+    cluster = on_ray(engine, workers, address, device)
     if cluster is None and launched(workers, context.obj):
         return
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch

@@ -158,10 +158,15 @@ def _fault(error: BaseException) -> str:
     said = _line(error)
     if isinstance(error, MemoryError | torch.OutOfMemoryError) or "not enough memory" in said:
         return f"out of memory {where} ({said})"
-    lost = ("gloo", "NCCL", "Connection closed", "Connection reset", "Broken pipe", "Socket")
-    if isinstance(error, dist.DistError) or any(word in said for word in lost):
+    if is_loss_of_another(error):
         return f"lost another process ({said})"
     return f"failed {where} ({type(error).__name__}: {said})"
+
+
+def is_loss_of_another(error: BaseException) -> bool:
+    """Whether an error only says that another process is gone."""
+    words = ("gloo", "NCCL", "Connection closed", "Connection reset", "Broken pipe", "Socket")
+    return isinstance(error, dist.DistError) or any(word in str(error) for word in words)
 
 
 def _line(error: BaseException) -> str:

@@ -131,7 +131,9 @@ def _fault(error: BaseException) -> str:
     failures = getattr(error, "worker_failures", None) or {}
     if not failures:
         return f"ray: {_last_line(error)}"
-    rank = min(failures)
+    from ltga.train.distributed import is_loss_of_another
+
+    rank = min(failures, key=lambda rank: (is_loss_of_another(failures[rank]), rank))
     return f"rank {rank}: {_last_line(failures[rank])}"
 
 
