@@ -10,10 +10,15 @@ from typing import Annotated
 import typer
 
 from ltga import __version__
+from ltga.cli.launch import launched, on_ray
 from ltga.cli.options import (
+    Address,
+    CheckpointEvery,
     Data,
     Device,
+    EngineOption,
     Json,
+    Workers,
     batches,
     complete_dataset,
     complete_methods,
@@ -21,6 +26,7 @@ from ltga.cli.options import (
     preparation,
 )
 from ltga.cli.terminal import messages, results
+from ltga.errors import InputError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -95,6 +101,7 @@ Prepare = Annotated[
 
 @app.command()
 def train(
+    context: typer.Context,
     dataset: Graph = None,
     method: Methods = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds, from 1 on. Default: 3.")] = None,
@@ -126,6 +133,10 @@ def train(
         typer.Option(help="Neighbours drawn per node: one number, or one per layer, the last layer's first."),
     ] = None,
     full_batch: Annotated[bool, typer.Option("--full-batch", help="The whole graph at once, come what may.")] = False,
+    checkpoint_every: CheckpointEvery = "3min",
+    workers: Workers = None,
+    engine: EngineOption = None,
+    address: Address = None,
     convention: Convention = None,
     prepare: Prepare = None,
     task: Annotated[
@@ -162,15 +173,24 @@ def train(
         from ltga.cli.task_command import other_task_plan, train_other_task
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task)
-        train_other_task(results(), messages(quiet), other, out, page, data, convention, fresh, json_wanted, device)
+        if engine is not None:
+            raise InputError("--engine: is for a class per node so far; leave it out, --workers divides graphs")
+        if launched(workers, context.obj):
+            return
+        place = (out, page, data, convention, fresh, json_wanted)
+        train_other_task(results(), messages(quiet), other, *place, checkpoint_every, device)
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol)
     prepared = preparation(prepare)
+    cluster = on_ray(engine, workers, address)
+    if cluster is None and launched(workers, context.obj):
+        return
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch, device)
+    how = (minibatch, full_batch, checkpoint_every, cluster, device)
+    train_and_compare(results(), messages(quiet), plan, *where, *how)
 
 
 @app.command()

@@ -23,9 +23,11 @@ from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
+from ltga.train.checkpoint import EVERY, Checkpoint, checkpoint_in
+from ltga.train.crew import Crew
 from ltga.train.devices import Device, device_of, find_device, moved, own_random_numbers
 from ltga.train.focus import FocusedTask
-from ltga.train.loop import Callback, Task, train
+from ltga.train.loop import Callback, Keeper, Outcome, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
 from ltga.train.planned import PlannedRun, as_protocol, plan_run
@@ -132,6 +134,8 @@ def fit(
     *,
     task: Literal["node", "link", "graph"] | None = None,
     options: Mapping[str, Any] | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: float = EVERY,
     device: Device = "auto",
 ) -> Run:
     """Train a method on a graph.
@@ -149,6 +153,9 @@ def fit(
             a graph whose activations do not fit into memory (see :class:`~ltga.train.MiniBatch`).
         task: what to learn, if it does not follow from the data: ``"link"`` for the links of a graph with classes.
         options: settings of the task (:class:`~ltga.train.tasks.task_options.TaskOptions`).
+        checkpoint: a folder in which a long run keeps a checkpoint: the same call after a crash goes on from there to
+            the same result (see :mod:`ltga.train.checkpoint`). It goes away when the run is done.
+        checkpoint_every: seconds from one checkpoint to the next.
         device: where to compute: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or ``"auto"``, a GPU if there is one. It decides
             nothing but rounding, except for dropout that torch draws (networks other than ours).
 
@@ -163,41 +170,46 @@ def fit(
     chosen = choose(dataset, task)
     if not isinstance(chosen, Dataset) or task == "link":
         batches = as_minibatch(minibatch)
-        planned_task = plan_task(chosen, method, seed, split, protocol, options, batches)
-        return execute_task(planned_task, callbacks, progress, device)
+        other = plan_task(chosen, method, seed, split, protocol, options, batches)
+        keeper = checkpoint_in(checkpoint, other.id, checkpoint_every)
+        return _settled(execute_task(other, callbacks, progress, keeper, device=device), keeper)
     if options is not None:
         raise InputError("options: node classification has none")
     planned = plan_run(chosen, method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch))
-    return execute(planned, callbacks, progress, device)
+    keeper = checkpoint_in(checkpoint, planned.id, checkpoint_every)
+    return _settled(execute(planned, callbacks, progress, keeper, device=device), keeper)
+
+
+def _settled(run: Run, keeper: Checkpoint | None) -> Run:
+    """A run that is done needs no checkpoint any more; one that was interrupted may go on from it."""
+    if keeper is not None and not run.record["interrupted"]:
+        keeper.done()
+    return run
 
 
 def execute(
-    planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: bool = False, device: Device = "cpu"
+    planned: PlannedRun,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = False,
+    keeper: Keeper | None = None,
+    crew: Crew | None = None,
+    device: Device = "cpu",
 ) -> Run:
-    """Do a run that is planned."""
+    """Do a run that is planned; the first of a ``crew`` does this while the others :func:`take_part`."""
     place = find_device(device, planned.protocol.init, planned.protocol.backend)
-    dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
-    shape = shape_of(dataset.data, dataset.num_classes)
+    dataset = planned.dataset
     started = time.perf_counter()
-    with own_random_numbers(place):
-        torch.manual_seed(seed)
-        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init).to(place)
-        task = make_task(dataset, planned.split, model, protocol)
-        if planned.minibatch is not None:
-            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
-        else:
-            task = moved(FocusedTask.of(task, model, protocol) if model.computes_parts else task, place)
-        title = f"{dataset.name}, {planned.method}, seed {seed}"
-        with ProgressLine(title) if progress else nullcontext() as line:
-            outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])))
+    with ProgressLine(planned.title) if progress else nullcontext() as line:
+        model, task, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew, place)
     trained = time.perf_counter()
     observed, arrays = observe(model, task)
     epochs = [info.seconds for info in outcome.history]
     timing = {
-        "train_seconds": trained - started,
+        "train_seconds": outcome.seconds_before + trained - started,
         "observe_seconds": time.perf_counter() - trained,
         "median_epoch_seconds": float(np.median(epochs)),
     }
+    shape = shape_of(dataset.data, dataset.num_classes)
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     if task.target.metric != "loss":
         observed["metric"] = task.target.metric
@@ -208,14 +220,43 @@ def execute(
     return Run(make_record(planned.config, described, outcome, observed, timing, place), model, arrays)
 
 
+def take_part(
+    planned: PlannedRun,
+    callbacks: Iterable[Callback] = (),
+    keeper: Keeper | None = None,
+    crew: Crew | None = None,
+    device: Device = "cpu",
+) -> tuple[Network, Task, Outcome]:
+    """Build and train what is planned, without a look at the result."""
+    dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
+    place = find_device(device, protocol.init, protocol.backend)
+    with own_random_numbers(place):
+        torch.manual_seed(seed)
+        shape = shape_of(dataset.data, dataset.num_classes)
+        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init).to(place)
+        task = make_task(dataset, planned.split, model, protocol)
+        if planned.minibatch is not None:
+            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
+        else:
+            task = moved(FocusedTask.of(task, model, protocol) if model.computes_parts else task, place)
+        return model, task, train(model, task, protocol, seed, callbacks, keeper, crew)
+
+
 def execute_and_store(
-    planned: PlannedRun, store: Store, callbacks: Iterable[Callback] = (), device: Device = "cpu"
+    planned: PlannedRun,
+    store: Store,
+    callbacks: Iterable[Callback] = (),
+    keeper: Checkpoint | None = None,
+    crew: Crew | None = None,
+    device: Device = "cpu",
 ) -> Run:
     """Do a run that is planned and store it. Ctrl-C stores nothing of it: who compares runs needs whole ones."""
-    run = execute(planned, callbacks, device=device)
+    run = execute(planned, callbacks, keeper=keeper, crew=crew, device=device)
     if run.typed.interrupted:
         raise KeyboardInterrupt
     store.save(planned.id, run.files())
+    if keeper is not None:
+        keeper.done()
     return run
 
 
