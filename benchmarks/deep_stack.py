@@ -12,6 +12,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -85,7 +86,7 @@ def epoch(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, edges: 
     with torch.no_grad():
         model(x, edges)
     times.append(clock())
-    return [end - start for start, end in zip(times, times[1:])]
+    return [end - start for start, end in pairwise(times)]
 
 
 def measure(epochs: int) -> dict[str, dict[str, float]]:
