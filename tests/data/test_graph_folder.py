@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import torch
 from torch.nn import functional as F
 
 from ltga.data import Dataset, NeighborSampler, Preparation, csbm, load_dataset, open_graph_folder
+from ltga.data import graph_folder_files
 from ltga.data import graph_folder_sources as sources
 from ltga.data import graph_folder_tables as tables
 from ltga.data.graph_folder_sort import EdgeSorter
@@ -277,7 +279,7 @@ FAULTS = {
     "pickle": "y.npy is damaged or cut short",
     "other shape": r"y.npy holds int32 \[3\], but manifest.json says int32 \[200\]",
     "other graph": "in a graph of 3 nodes",
-    "shape": "y.npy is damaged",
+    "shape": "does not describe a graph",
 }
 
 
@@ -305,6 +307,9 @@ def test_wrong_numbers_inside_are_noticed_by_checksum_and_never_followed(
     array = np.load(folder / f"{name}.npy", mmap_mode="r+")
     array[50:60] = value
     array.flush()
+    with pytest.raises(DataError, match=rf"{name}\.npy is not what was written"):
+        open_graph_folder(folder)  # the file is newer than the manifest
+    os.utime(folder / f"{name}.npy", ns=(0, 0))  # as if the disk had done it
     graph = open_graph_folder(folder)
     with pytest.raises(DataError, match=rf"{name}\.npy is not what was written"):
         graph.verify()
@@ -313,6 +318,18 @@ def test_wrong_numbers_inside_are_noticed_by_checksum_and_never_followed(
             pass
     with pytest.raises(DataError):
         graph.dataset()
+
+
+def test_a_copy_is_compared_with_its_checksums_once(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shutil.copytree(sound, tmp_path / "graph")
+    os.utime(folder / "manifest.json", ns=(0, 0))
+    read = []
+    original = graph_folder_files.sha256_of
+    monkeypatch.setattr(graph_folder_files, "sha256_of", lambda path: read.append(path.name) or original(path))
+    open_graph_folder(folder)
+    assert len(read) == 5
+    open_graph_folder(folder)
+    assert len(read) == 5
 
 
 def test_nothing_is_left_of_a_conversion_that_fails(tmp_path: Path) -> None:

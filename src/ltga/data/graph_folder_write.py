@@ -18,7 +18,8 @@ from torch_geometric.data import Data
 
 from ltga.data.conventions import CONVENTIONS
 from ltga.data.dataset import Dataset
-from ltga.data.graph_folder import FORMAT, MANIFEST, VERSION, GraphFolder, open_graph_folder
+from ltga.data.graph_folder import GraphFolder, open_graph_folder
+from ltga.data.graph_folder_files import FORMAT, MANIFEST, VERSION
 from ltga.data.graph_folder_sort import MOST_NODES, EdgeSorter, Symmetry, without_repeats
 from ltga.data.npy_writer import NpyWriter
 from ltga.data.obtain import sha256_of

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,19 +16,20 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ltga.data import Dataset
+from ltga.data import Dataset, GraphFolder
 from ltga.errors import InputError, RecordError
 from ltga.kernels import SparseFeatures, assume_constant, compact_form
 from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
+from ltga.train.batches import BatchesWarning, graph_and_batches
 from ltga.train.focus import FocusedTask
 from ltga.train.loop import Callback, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
 from ltga.train.planned import PlannedRun, as_protocol, plan_run
-from ltga.train.predict import predict_log_probs
+from ltga.train.predict import Graph, predict_log_probs
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import Protocol
 from ltga.train.record import Record, make_record
@@ -81,23 +83,27 @@ class Run:
         """Metrics on the test nodes."""
         return self.record["metrics"].get("test", {})  # type: ignore[no-any-return]
 
-    def predict(self, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
+    def predict(self, data: Graph, batch_size: int | None = None, fanout: int | Sequence[int] | None = None) -> Tensor:
         """The most probable class ``[N]`` of every node of a graph, which may be one never seen before.
 
         Args:
-            data: a graph with as many node features (and edge attributes) as the one trained on.
+            data: a graph with as many node features (and edge attributes) as the one trained on; one on disk is
+                computed from there.
             batch_size: compute so many nodes at a time, for a graph whose activations do not fit into memory.
+            fanout: estimate from so many sampled neighbours of every node instead of from all.
 
         >>> from ltga.data import csbm
         >>> run = fit(csbm(num_nodes=60), protocol={"epochs": 2, "hidden_channels": 4})
         >>> run.predict(csbm(num_nodes=80, seed=1)).shape
         torch.Size([80])
         """
-        return self.predict_proba(data, batch_size).argmax(1)
+        return self.predict_proba(data, batch_size, fanout).argmax(1)
 
-    def predict_proba(self, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
+    def predict_proba(
+        self, data: Graph, batch_size: int | None = None, fanout: int | Sequence[int] | None = None
+    ) -> Tensor:
         """The probability of every class ``[N, C]``; see :meth:`predict`."""
-        return predict_log_probs(self.model, self.typed, data, batch_size).exp()
+        return predict_log_probs(self.model, self.typed, data, batch_size, fanout).exp()
 
     def files(self) -> dict[str, bytes]:
         """What the run's files hold, by suffix (see :meth:`~ltga.train.store.Store.save`)."""
@@ -116,7 +122,7 @@ def fit(
     protocol: Protocol | Mapping[str, Any] | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = False,
-    minibatch: MiniBatch | Mapping[str, Any] | None = None,
+    minibatch: MiniBatch | Mapping[str, Any] | Literal["auto"] | None = "auto",
     *,
     task: Literal["node", "link", "graph"] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -124,8 +130,9 @@ def fit(
     """Train a method on a graph.
 
     Args:
-        dataset: a dataset of any task, its name, a PyG ``Data`` (see :func:`ltga.data.dataset_from_data`), or a list
-            of them with a target each.
+        dataset: a dataset of any task, its name, a PyG ``Data`` (see :func:`ltga.data.dataset_from_data`), a list
+            of them with a target each, or a graph on disk (:func:`ltga.data.open_graph_folder`), which stays there if
+            it is trained by batches.
         method: a name of ``ltga.nn.methods.METHODS``.
         seed: decides weights and dropout. torch's global generator is left as it was found.
         split: which split of the dataset; (seed - 1) mod their number if left out, as in the paper.
@@ -133,7 +140,8 @@ def fit(
         callbacks: called with :class:`~ltga.train.EpochInfo` after every epoch.
         progress: show a line with loss, validation and q.
         minibatch: train an attention method on sampled neighbourhoods and evaluate it layer by layer, for
-            a graph whose activations do not fit into memory (see :class:`~ltga.train.MiniBatch`).
+            a graph whose activations do not fit into memory (see :class:`~ltga.train.MiniBatch`). If left out, that
+            is chosen, with a warning, where training on the whole graph would not fit; ``None`` for the whole graph.
         task: what to learn, if it does not follow from the data: ``"link"`` for the links of a graph with classes.
         options: settings of the task (:class:`~ltga.train.tasks.task_options.TaskOptions`).
 
@@ -146,28 +154,27 @@ def fit(
     from ltga.train.tasks.task_run import execute_task, plan_task
 
     chosen = choose(dataset, task)
-    if not isinstance(chosen, Dataset) or task == "link":
-        batches = as_minibatch(minibatch)
+    if not isinstance(chosen, Dataset | GraphFolder) or task == "link":
+        batches = None if minibatch == "auto" else as_minibatch(minibatch)
         return execute_task(plan_task(chosen, method, seed, split, protocol, options, batches), callbacks, progress)
     if options is not None:
         raise InputError("options: node classification has none")
-    planned = plan_run(chosen, method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch))
-    return execute(planned, callbacks, progress)
+    settings = as_protocol(protocol)
+    graph, batches, why = graph_and_batches(chosen, [method], settings, minibatch)
+    if why:
+        warnings.warn(why, BatchesWarning, stacklevel=2)
+    return execute(plan_run(graph, method, seed, split, settings, batches), callbacks, progress)
 
 
 def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: bool = False) -> Run:
     """Do a run that is planned."""
     dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
-    shape = shape_of(dataset.data, dataset.num_classes)
+    shape = folder_shape(dataset) if isinstance(dataset, GraphFolder) else shape_of(dataset.data, dataset.num_classes)
     started = time.perf_counter()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init)
-        task = make_task(dataset, planned.split, model, protocol)
-        if planned.minibatch is not None:
-            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
-        elif model.computes_parts:
-            task = FocusedTask.of(task, model, protocol)
+        task = task_of(planned, model)
         title = f"{dataset.name}, {planned.method}, seed {seed}"
         with ProgressLine(title) if progress else nullcontext() as line:
             outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])))
@@ -256,6 +263,19 @@ def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> Net
     return build_model(method, shape["in_channels"], shape["num_classes"], init=protocol.init, **settings)
 
 
+def task_of(planned: PlannedRun, model: Network) -> Task:
+    """What a planned run trains ``model`` on."""
+    dataset, batches, protocol = planned.dataset, planned.minibatch, planned.protocol
+    if isinstance(dataset, GraphFolder):
+        assert batches is not None
+        target = Classes.of(dataset, planned.split, protocol)
+        return BatchedTask.of_folder(dataset, planned.split, target, batches, model, planned.seed)
+    task = make_task(dataset, planned.split, model, protocol)
+    if batches is not None:
+        return BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), batches, model, planned.seed)
+    return FocusedTask.of(task, model, protocol) if model.computes_parts else task
+
+
 def make_task(dataset: Dataset, split: int, model: Network, protocol: Protocol) -> Task:
     """The graph and a split as the loop wants them."""
     nodes = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
@@ -274,6 +294,16 @@ def inputs_of(data: Data, model: Network, protocol: Protocol) -> tuple[Tensor | 
     compact = compact_form(dense) if protocol.init == "paired" and model.reads_sparse else None
     x = compact if isinstance(compact, SparseFeatures) else dense
     return x, assume_constant(data.edge_index), edge_attr
+
+
+def folder_shape(folder: GraphFolder) -> dict[str, Any]:
+    """The sizes that a network for a graph on disk needs."""
+    return {
+        "in_channels": folder.num_features,
+        "num_classes": folder.num_classes,
+        "num_nodes": folder.num_nodes,
+        "edge_dim": len(folder.edge_columns) or None,
+    }
 
 
 def shape_of(data: Data, outputs: int) -> dict[str, Any]:

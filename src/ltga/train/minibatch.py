@@ -10,13 +10,16 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ltga.data import NeighborSampler, Sample
+from ltga.data import GraphFolder, NeighborSampler, Sample
+from ltga.data.mapped_rows import MappedRows
 from ltga.data.sampling import check_fanout, check_whole, rows_of
 from ltga.errors import InputError
+from ltga.kernels import SparseFeatures
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
 from ltga.train.layerwise import BLOCK, Layerwise, check_layered
 from ltga.train.loop import Task
+from ltga.train.targets import Objective
 
 
 @dataclass(frozen=True)
@@ -82,19 +85,38 @@ class BatchedTask(Task):
     sampler: NeighborSampler
     block: int
 
+    @property
+    def on_disk(self) -> bool:
+        return isinstance(self.x, MappedRows)
+
     @classmethod
     def of(cls, task: Task, settings: MiniBatch, model: Network, seed: int) -> BatchedTask:
         """``task``, whose features must be dense, in batches for ``model``."""
-        num_layers = len(check_layered(model))
         graph = Data(edge_index=task.edge_index, num_nodes=len(task.y))
-        sampler = NeighborSampler(graph, settings.per_layer(num_layers), task.train, settings.batch_size, seed=seed)
+        return cls._of(task, graph, settings, model, seed)
+
+    @classmethod
+    def of_folder(
+        cls, folder: GraphFolder, split: int, target: Objective, settings: MiniBatch, model: Network, seed: int
+    ) -> BatchedTask:
+        """A graph that stays on disk."""
+        parts = (mask.nonzero().squeeze(1) for mask in folder.split(split))
+        rows: Any = (folder.feature_rows, None, folder.attribute_rows)  # whoever wants its edge_index is to notice
+        return cls._of(Task(*rows, folder.target.y, *parts, target=target), folder, settings, model, seed)
+
+    @classmethod
+    def _of(
+        cls, task: Task, graph: Data | GraphFolder, settings: MiniBatch, model: Network, seed: int
+    ) -> BatchedTask:
+        fanout = settings.per_layer(len(check_layered(model)))
+        sampler = NeighborSampler(graph, fanout, task.train, settings.batch_size, seed=seed)
         return cls(**vars(task), sampler=sampler, block=settings.block)
 
     def steps(self, epoch: int) -> Iterator[Task]:
         return self.sampler.prepared(epoch, self._step)
 
     def _step(self, sample: Sample) -> Task:
-        assert isinstance(self.x, Tensor)
+        assert not isinstance(self.x, SparseFeatures)
         attributes = None if self.edge_attr is None else rows_of(self.edge_attr, sample.edges)
         none = sample.seeds[:0]
         x, y = (rows_of(values, sample.nodes) for values in (self.x, self.y))
@@ -102,6 +124,15 @@ class BatchedTask(Task):
 
     def logits(self, model: Network) -> Tensor:
         return self._passes.logits(model)
+
+    def val_logits(self, model: Network) -> Tensor:
+        """Of no more of the graph than the validation nodes read, unless the course of an edge gate's q is followed.
+
+        On disk it is followed on the edges that they read.
+        """
+        if model.edge_gates() and not self.on_disk:
+            return super().val_logits(model)
+        return self._passes.logits(model, self.val)
 
     def hidden(self, model: Network) -> Tensor:
         return self._passes.hidden(model)
@@ -112,7 +143,10 @@ class BatchedTask(Task):
     def attention_weights(self, model: Network) -> LayerWeights:
         return self._passes.attention_weights(model)
 
+    def attention_statistics(self, model: Network) -> list[dict[str, Tensor]]:
+        return self._passes.attention_statistics(model)
+
     @cached_property
     def _passes(self) -> Layerwise:
-        assert isinstance(self.x, Tensor)
-        return Layerwise(self.x, self.edge_index, self.edge_attr, self.block)
+        assert not isinstance(self.x, SparseFeatures)
+        return Layerwise(self.x, self.sampler, self.edge_attr, self.block)

@@ -33,18 +33,22 @@ def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
         "predicted_share": {part: _shares(log_probs[nodes]) for part, nodes in parts.items()},
     }
     arrays: Arrays = {"log_probs": log_probs.numpy()}
-    layers = task.attention_weights(model)
-    if layers is not None:
-        numbers["attention"] = attention_numbers(layers, len(task.y), model)
-    if model.edge_gates():
+    statistics = task.attention_statistics(model)
+    if statistics is not None:
+        numbers["attention"] = statistics_numbers(statistics, model)
+    if model.edge_gates() and not task.on_disk:  # a row for each edge
         arrays.update(edge_covariates(model, task))
     return numbers, arrays
 
 
 def attention_numbers(layers: LayerWeights, nodes: int, model: Network) -> list[dict[str, list[float]]]:
     """Statistics of each layer's weights, a number per head, as a record has them."""
-    statistics = [attention_statistics(weights, edges[1], nodes) for edges, weights in layers]
-    for layer, sparse in zip(statistics, _can_be_sparse(model, len(layers))):
+    return statistics_numbers([attention_statistics(weights, edges[1], nodes) for edges, weights in layers], model)
+
+
+def statistics_numbers(statistics: list[dict[str, Tensor]], model: Network) -> list[dict[str, list[float]]]:
+    """Statistics of each layer's weights as a record has them."""
+    for layer, sparse in zip(statistics, _can_be_sparse(model, len(statistics))):
         layer["zero_fraction"] = layer["zero_fraction"] * sparse
     return [{name: heads.tolist() for name, heads in layer.items()} for layer in statistics]
 
