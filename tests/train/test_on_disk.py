@@ -1,4 +1,4 @@
-"""Training and predicting from a graph folder that is never loaded, with hidden layers on disk where they do not fit."""
+"""Training and predicting from a graph folder that is never loaded; hidden layers on disk where they do not fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ltga.data import GraphFolder, csbm, dataset_from_data, mapped_rows, open_gr
 from ltga.data.graph_folder_sources import DatasetStream
 from ltga.data.graph_folder_write import write_graph_folder
 from ltga.errors import DataError, InputError
-from ltga.explanation import explain
+from ltga.explanation.explain import explain
 from ltga.nn import LTGA, build_model
 from ltga.train import MiniBatch, batches, fit, layerwise, load_run
 from ltga.train.batches import BatchesWarning
@@ -224,16 +224,16 @@ def status(field):
     return int(line.split()[1]) * 1024
 
 def run(path):
-    protocol = {"epochs": 2, "hidden_channels": 16, "heads": 4}
-    return fit(open_graph_folder(path), "ltga-head", protocol=protocol, minibatch=MiniBatch(256, (5, 5), block=1024))
+    protocol = {"epochs": 1, "hidden_channels": 16, "heads": 4}
+    return fit(open_graph_folder(path), "ltga-head", protocol=protocol, minibatch=MiniBatch(16, (3, 2), block=64))
 
-mapped_rows.RESIDENT = 16 * 1024**2
+mapped_rows.RESIDENT, mapped_rows._CHUNK = 8 * 1024**2, 8
 layerwise.free_memory = lambda: 0
 run(sys.argv[1])  # loads and compiles what is needed
 before = status("VmRSS")
 Path("/proc/self/clear_refs").write_text("5")
 found = run(sys.argv[2])
-found.predict(open_graph_folder(sys.argv[2]), batch_size=1024)
+found.predict(open_graph_folder(sys.argv[2]), batch_size=64)
 print(json.dumps({"grown": status("VmHWM") - before, "accuracy": found.metrics["accuracy"]}))
 """
 
@@ -242,13 +242,11 @@ print(json.dumps({"grown": status("VmHWM") - before, "accuracy": found.metrics["
 def test_memory_stays_far_below_the_features(tmp_path: Path) -> None:
     small = folder_of(tmp_path)
     generator = np.random.default_rng(0)
-    nodes, features = 60_000, 1200  # 288 MB, and 15 MB for each hidden layer
+    nodes, features = 12_000, 5000  # 240 MB
     x = generator.normal(size=(nodes, features)).astype(np.float32)
-    y = torch.from_numpy((x[:, :20].sum(1) > 0).astype(np.int64))
-    edges = torch.from_numpy(generator.integers(0, nodes, (2, 150_000)))
-    masks = {
-        f"{part}_mask": torch.arange(nodes) % 50 == number for number, part in enumerate(("train", "val", "test"))
-    }
+    y = torch.from_numpy((x[:, :5].sum(1) > 0).astype(np.int64))
+    edges = torch.from_numpy(generator.integers(0, nodes, (2, 30_000)))
+    masks = {f"{part}_mask": torch.arange(nodes) % 50 == number for number, part in enumerate(("train", "val", "test"))}
     graph = Data(x=torch.from_numpy(x), y=y, edge_index=edges, **masks)
     large = write_graph_folder(DatasetStream(dataset_from_data(graph)), tmp_path / "large")
     del x, graph
@@ -258,4 +256,4 @@ def test_memory_stays_far_below_the_features(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found["grown"] < 120 * 1024**2 < 0.5 * 4 * nodes * features, found
+    assert found["grown"] < 4 * nodes * features / 3, found

@@ -84,8 +84,8 @@ class Predictions:
             stream.write(part.to_csv(index=False, header=number == 0).encode())
 
     def write_parquet(self, stream: IO[bytes]) -> None:
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
+        import pyarrow  # type: ignore[import-untyped]
+        from pyarrow.parquet import ParquetWriter  # type: ignore[import-untyped]
 
         writer = None
         for part in self._parts():

@@ -143,7 +143,9 @@ def table(graph: Dataset | GraphFolder, groups: Sequence[Group], simple: Sequenc
     return shown
 
 
-def sentences(graph: Dataset | GraphFolder, plan: Plan, groups: Sequence[Group], simple: Sequence[Simple] = ()) -> list[str]:
+def sentences(
+    graph: Dataset | GraphFolder, plan: Plan, groups: Sequence[Group], simple: Sequence[Simple] = ()
+) -> list[str]:
     """Who does not beat the yardsticks; for every method that learns q or alpha, what it did and what it ignored."""
     return _beaten(graph, groups, simple) + [
         " ".join(filter(None, (_what_q_did(group, plan.protocol), _what_was_ignored(graph, group))))
@@ -212,7 +214,12 @@ def _what_was_ignored(graph: Dataset | GraphFolder, group: Group) -> str:
 
 
 def as_json(
-    graph: Dataset | GraphFolder, plan: Plan, groups: Sequence[Group], simple: Sequence[Simple], store: Path, page: Path | None
+    graph: Dataset | GraphFolder,
+    plan: Plan,
+    groups: Sequence[Group],
+    simple: Sequence[Simple],
+    store: Path,
+    page: Path | None,
 ) -> dict[str, Any]:
     """The comparison for scripts; scores are shares between 0 and 1."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])

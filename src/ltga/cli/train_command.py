@@ -141,7 +141,7 @@ def _whole_run(store: Store, run: str) -> Run | None:
 def _page(
     graph: Dataset | GraphFolder, groups: list[Group], store: Path, path: Path | None, messages: Console
 ) -> Path | None:
-    """A page about the last method that learns q (else the last with attention), first seed; none of a graph on disk."""
+    """A page about the last method that learns q (else the last with attention), first seed; not for one on disk."""
     if isinstance(graph, GraphFolder):
         return None
     looks = [group for group in groups if group.runs[0].record.attention is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -17,7 +18,8 @@ from ltga.data.obtain import sha256_of
 from ltga.errors import DataError
 
 MANIFEST = "manifest.json"
-FORMAT, VERSION = "ltga-graph", 1
+FORMAT, VERSION = "ltga-graph", 2
+UNSEALED = 1  # the version before, whose manifest has no checksum of its own
 PARTS = {"train": 1, "val": 2, "test": 3}
 KINDS = {
     "ptr": ("int64",),
@@ -87,11 +89,19 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise DataError(f"{path}: its {MANIFEST} is not that of a graph folder written by `ltga convert`")
     version = manifest.get("version")
-    if isinstance(version, bool) or version != VERSION:
+    if type(version) is not int or version not in (UNSEALED, VERSION):
         raise DataError(f"{path}: of version {in_a_line(repr(version), 40)}, this ltga reads {VERSION}; {AGAIN}")
+    if version == VERSION and manifest != sealed(manifest):
+        raise DataError(f"{path}: its {MANIFEST} is not what was written (its checksum differs); {AGAIN}")
     if not _describes_a_graph(manifest):
         raise DataError(f"{path}: its {MANIFEST} does not describe a graph; {AGAIN}")
     return manifest
+
+
+def sealed(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest with a checksum of all the rest in it."""
+    rest = {key: value for key, value in manifest.items() if key != "sha256"}
+    return {**rest, "sha256": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
 
 
 def _describes_a_graph(manifest: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from torch import Tensor
 from ltga.errors import DataError
 
 RESIDENT = 256 * 1024**2  # bytes of mapped files that may be in memory at a time
-_CHUNK = 1024  # rows between two looks at that: the system maps up to 64 KiB around each
+_CHUNK = 64  # rows between two looks at that: each may bring in as much as 2 MiB around it
 
 
 class Residency:
@@ -27,12 +27,14 @@ class Residency:
     """
 
     def __init__(self, arrays: Iterable[np.ndarray | None]) -> None:
-        self._maps = [found for array in arrays if (found := getattr(array, "_mmap", None)) is not None]
+        mapped = [array for array in arrays if isinstance(array, np.memmap)]
+        self._maps = [array._mmap for array in mapped]  # type: ignore[attr-defined]
+        self._bytes = sum(array.nbytes for array in mapped)
         self._before = _mapped_bytes()
 
     def tidy(self) -> None:
         """Let go, if there is enough to let go."""
-        if _mapped_bytes() - self._before > RESIDENT:
+        if self._bytes > RESIDENT and _mapped_bytes() - self._before > RESIDENT:
             for mapped in self._maps:
                 mapped.madvise(mmap.MADV_DONTNEED)
             self._before = _mapped_bytes()
@@ -81,8 +83,11 @@ class MappedRows:
             found[part] = np.take(self._array, numbers[part], axis=0)
             self._residency.tidy()
         found = found.astype(np.float32, copy=False)
-        if self._what is not None and not np.isfinite(found.sum(dtype=np.float64)):
-            self._complain(found, numbers)
+        if self._what is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                doubtful = not np.isfinite(found.sum())  # finite numbers may add up to infinity too
+            if doubtful:
+                self._complain(found, numbers)
         return torch.from_numpy(found)
 
     def __setitem__(self, rows: Tensor, values: Tensor) -> None:

@@ -12,6 +12,7 @@ from ltga.train.minibatch import MiniBatch, as_minibatch
 from ltga.train.protocol import Protocol
 from ltga.train.room import SHARE, free_memory
 
+
 class BatchesWarning(UserWarning):
     """Training by batches was chosen because the whole graph would not fit into memory."""
 
@@ -70,14 +71,14 @@ def graph_and_batches(
         for method in methods:
             if computed_as(method, protocol) is None:
                 cause = f", but {why.partition(':')[0]}" if why else ""
-                raise InputError(
-                    f"minibatch: {method} needs the whole graph at once{cause}; leave it out, or use an attention method"
-                )
+                fault = f"{method} needs the whole graph at once{cause}"
+                raise InputError(f"minibatch: {fault}; leave it out, or use an attention method")
     if batches is None and isinstance(dataset, GraphFolder):
+        where = dataset.path
         try:
             dataset = dataset.dataset()
         except MemoryError:
-            raise InputError(f"{dataset.path}: does not fit into memory; train it by batches") from None
+            raise InputError(f"{where}: does not fit into memory; train it by batches") from None
     return dataset, batches, why
 
 

@@ -1,8 +1,8 @@
 """A trained network on a graph whose activations do not fit into memory: layer by layer, block by block.
 
-Every layer is computed for all nodes that are asked for, a block of them at a time with all their incoming edges, before
-the next layer begins. No more than two layers' outputs and one block's inside exist at any time, on disk where they do not
-fit into memory, and the numbers are those of the whole graph at once.
+Every layer is computed for all nodes, or those that are needed, a block of them at a time with all their incoming
+edges, before the next layer begins. No more than two layers' outputs and one block's inside exist at any time, on disk
+where they do not fit into memory, and the numbers are those of the whole graph at once.
 """
 
 from __future__ import annotations
@@ -145,8 +145,9 @@ class Layerwise:
     ) -> LayerInputs:
         """A layer's output for all nodes, or for some."""
         out: Rows | None = None
+        last = 0
         for sample, inputs in self._blocks(x, nodes):
-            rows, first = after(conv(*inputs)), 0 if out is None else last
+            rows, first = after(conv(*inputs)), last
             if out is None:
                 out = _room(len(self._x) if nodes is None else len(nodes), rows, in_memory)
             last = first + sample.num_seeds  # blocks come in the order of the nodes

@@ -64,6 +64,7 @@ class Task:
     val: Tensor
     test: Tensor
     target: Objective = field(default_factory=Classes, kw_only=True)
+
     @property
     def on_disk(self) -> bool:
         """Whether features and edges are in files, so that there is no ``edge_index`` and nothing of that size."""

@@ -101,13 +101,13 @@ class BatchedTask(Task):
     ) -> BatchedTask:
         """A graph that stays on disk."""
         parts = (mask.nonzero().squeeze(1) for mask in folder.split(split))
-        rows: Any = (folder.feature_rows, None, folder.attribute_rows)  # whoever wants its edge_index is to notice
-        return cls._of(Task(*rows, folder.target.y, *parts, target=target), folder, settings, model, seed)
+        rows, attributes = folder.feature_rows, folder.attribute_rows
+        # Whoever wants its edge_index is to notice that there is none.
+        whole: Any = (rows, None, attributes, folder.target.y, *parts)
+        return cls._of(Task(*whole, target=target), folder, settings, model, seed)
 
     @classmethod
-    def _of(
-        cls, task: Task, graph: Data | GraphFolder, settings: MiniBatch, model: Network, seed: int
-    ) -> BatchedTask:
+    def _of(cls, task: Task, graph: Data | GraphFolder, settings: MiniBatch, model: Network, seed: int) -> BatchedTask:
         fanout = settings.per_layer(len(check_layered(model)))
         sampler = NeighborSampler(graph, fanout, task.train, settings.batch_size, seed=seed)
         return cls(**vars(task), sampler=sampler, block=settings.block)

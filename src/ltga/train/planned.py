@@ -67,7 +67,9 @@ def plan_run(
     protocol = protocol or Protocol.recommended()
     check_seed(seed)
     if isinstance(dataset, GraphFolder) and minibatch is None:
-        raise InputError("dataset: a graph on disk is trained by batches; give minibatch, or dataset.dataset() to load it")
+        raise InputError(
+            "dataset: a graph on disk is trained by batches; give minibatch, or dataset.dataset() to load it"
+        )
     split = (seed - 1) % dataset.num_splits if split is None else split
     if not isinstance(dataset.name, str):
         raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -17,8 +18,7 @@ from ltga.train.layerwise import BLOCK, Layerwise, check_layered
 from ltga.train.minibatch import MiniBatch
 from ltga.train.record_schema import RunRecord
 
-
-Graph = Data | Dataset | GraphFolder
+Graph: TypeAlias = Data | Dataset | GraphFolder
 
 
 @torch.no_grad()
