@@ -8,7 +8,7 @@ where they do not fit into memory, and the numbers are those of the whole graph 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,34 @@ class LayerInputs:
 
     def at(self, numbers: Tensor) -> Tensor:
         return self.rows[numbers if self.nodes is None else torch.searchsorted(self.nodes, numbers)]
+
+
+class StatisticTotals:
+    """:func:`~ltga.nn.attention_statistics.attention_statistics` of all edges, from those of blocks of nodes."""
+
+    def __init__(self) -> None:
+        self._totals: dict[str, Tensor] = {}
+        self._edges = self._nodes = 0
+
+    def add(self, weights: Tensor, index: Tensor, num_nodes: int) -> None:
+        """Count in edges with ``weights`` into the nodes ``index`` of a block."""
+        if len(index) == 0:
+            return
+        occupied = int(index.unique().numel())
+        for name, mean in attention_statistics(weights, index, num_nodes).items():
+            total = (len(index) if name == "zero_fraction" else occupied) * mean
+            self._totals[name] = self._totals.get(name, 0) + total
+        self._edges, self._nodes = self._edges + len(index), self._nodes + occupied
+
+    def means(self) -> dict[str, Tensor]:
+        return {
+            name: total / (self._edges if name == "zero_fraction" else self._nodes)
+            for name, total in self._totals.items()
+        }
+
+
+def _unchanged(rows: Tensor) -> Tensor:
+    return rows
 
 
 class Layerwise:
@@ -111,23 +139,16 @@ class Layerwise:
         return layers
 
     @torch.no_grad()
-    def attention_statistics(self, model: Network) -> list[dict[str, Tensor]]:
-        """Those of :func:`~ltga.nn.attention_statistics.attention_statistics` for every layer, a block at a time."""
-        return [self._statistics(conv, x) for conv, x in self._layers(model)]
-
-    def _statistics(self, conv: Any, x: LayerInputs) -> dict[str, Tensor]:
-        """Means over edges or nodes, put together from those of blocks."""
-        totals: dict[str, Tensor] = {}
-        edges = nodes = 0
-        for sample, inputs in self._blocks(x):
-            local, weights = conv(*inputs, return_attention_weights=True)[1]
-            found = attention_statistics(weights, local[1], sample.num_seeds)
-            occupied = int(local[1].unique().numel())
-            for name, mean in found.items():
-                count = len(weights) if name == "zero_fraction" else occupied
-                totals[name] = totals.get(name, torch.zeros_like(mean)) + (count * mean if count else 0)
-            edges, nodes = edges + len(weights), nodes + occupied
-        return {name: total / (edges if name == "zero_fraction" else nodes) for name, total in totals.items()}
+    def observed(self, model: Network) -> tuple[Tensor, list[dict[str, Tensor]]]:
+        """Logits ``[N, C]`` and every layer's attention statistics, in one sweep and never with all edges at once."""
+        layers = _evaluated(model)
+        x, statistics = LayerInputs(self._x), []
+        for number, conv in enumerate(layers, start=1):
+            totals, last = StatisticTotals(), number == len(layers)
+            x = self._apply(conv, x, None, _unchanged if last else F.elu_, in_memory=last, totals=totals)
+            statistics.append(totals.means())
+        assert isinstance(x.rows, Tensor)
+        return x.rows, statistics
 
     @torch.no_grad()
     def _layers(self, model: Network, wanted: list[Tensor] | None = None) -> Iterator[tuple[Any, LayerInputs]]:
@@ -141,16 +162,28 @@ class Layerwise:
 
     @torch.no_grad()
     def _apply(
-        self, conv: Any, x: LayerInputs, nodes: Tensor | None, after: Any = lambda rows: rows, in_memory: bool = False
+        self,
+        conv: Any,
+        x: LayerInputs,
+        nodes: Tensor | None,
+        after: Callable[[Tensor], Tensor] = _unchanged,
+        *,
+        in_memory: bool = False,
+        totals: StatisticTotals | None = None,
     ) -> LayerInputs:
         """A layer's output for all nodes, or for some."""
         out: Rows | None = None
         last = 0
         for sample, inputs in self._blocks(x, nodes):
-            rows, first = after(conv(*inputs)), last
+            if totals is None:
+                rows = after(conv(*inputs))
+            else:
+                found, (edges, weights) = conv(*inputs, return_attention_weights=True)
+                totals.add(weights, edges[1], sample.num_seeds)
+                rows = after(found)
             if out is None:
                 out = _room(len(self._x) if nodes is None else len(nodes), rows, in_memory)
-            last = first + sample.num_seeds  # blocks come in the order of the nodes
+            first, last = last, last + sample.num_seeds  # blocks come in the order of the nodes
             out[torch.arange(first, last)] = rows
         assert out is not None
         return LayerInputs(out, nodes)

@@ -96,12 +96,12 @@ class Task:
         """Per layer ``edge_index`` and weights ``[E, H]`` without dropout; ``None`` for a network without attention."""
         return model.attention_weights(self.x, self.edge_index, self.edge_attr)
 
-    def attention_statistics(self, model: Network) -> list[dict[str, Tensor]] | None:
-        """What these look like per layer and head; ``None`` likewise."""
-        layers = self.attention_weights(model)
+    def observed(self, model: Network) -> tuple[Tensor, list[dict[str, Tensor]] | None]:
+        """Logits ``[N, C]``, and what attention looks like per layer and head; ``None`` for a network without."""
+        logits, layers = self.logits(model), self.attention_weights(model)
         if layers is None:
-            return None
-        return [attention_statistics(weights, edges[1], len(self.y)) for edges, weights in layers]
+            return logits, None
+        return logits, [attention_statistics(weights, edges[1], len(self.y)) for edges, weights in layers]
 
 
 @dataclass(frozen=True)

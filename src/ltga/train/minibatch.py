@@ -143,8 +143,8 @@ class BatchedTask(Task):
     def attention_weights(self, model: Network) -> LayerWeights:
         return self._passes.attention_weights(model)
 
-    def attention_statistics(self, model: Network) -> list[dict[str, Tensor]]:
-        return self._passes.attention_statistics(model)
+    def observed(self, model: Network) -> tuple[Tensor, list[dict[str, Tensor]]]:
+        return self._passes.observed(model)
 
     @cached_property
     def _passes(self) -> Layerwise:

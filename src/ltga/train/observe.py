@@ -25,7 +25,8 @@ _CHUNK = 1 << 14  # edges whose endpoint features are held at once
 def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
     """Everything a record says about the trained model: numbers for the JSON, arrays beside it."""
     model.eval()
-    log_probs = task.logits(model).log_softmax(-1)
+    logits, statistics = task.observed(model)
+    log_probs = logits.log_softmax(-1)
     parts = {"train": task.train, "val": task.val, "test": task.test}
     parts = {part: nodes for part, nodes in parts.items() if len(nodes)}
     numbers: dict[str, Any] = {
@@ -33,7 +34,6 @@ def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
         "predicted_share": {part: _shares(log_probs[nodes]) for part, nodes in parts.items()},
     }
     arrays: Arrays = {"log_probs": log_probs.numpy()}
-    statistics = task.attention_statistics(model)
     if statistics is not None:
         numbers["attention"] = statistics_numbers(statistics, model)
     if model.edge_gates() and not task.on_disk:  # a row for each edge

@@ -59,7 +59,7 @@ def prepare(
 @torch.no_grad()
 def _observe(model: Network, task: Task) -> Observed:
     model.eval()
-    logits = task.logits(model)
+    logits, statistics = task.observed(model)
     parts = {part: getattr(task, part) for part in ("train", "val", "test")}
     metrics = {
         part: task.target.metrics(logits[nodes], task.y[nodes])  # type: ignore[attr-defined]
@@ -67,7 +67,6 @@ def _observe(model: Network, task: Task) -> Observed:
         if len(nodes)
     }
     numbers: dict[str, Any] = {"metrics": metrics}
-    statistics = task.attention_statistics(model)
     if statistics is not None:
         numbers["attention"] = statistics_numbers(statistics, model)
     return numbers, {"outputs": logits.numpy()}
