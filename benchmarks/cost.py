@@ -1,10 +1,10 @@
-"""The constants of `cost_model`: seconds for each thing a training step grows with, fitted, and tried on what was kept back.
+"""The constants of `cost_model`: seconds for each thing a step grows with, fitted, and tried on what was kept back.
 
     python benchmarks/cost.py                          # some three minutes; writes benchmarks/results/cost.json
     python benchmarks/cost.py --rounds 2 --out /tmp/cost.json
 
 Times are processor times of one thread, so that what else runs disturbs them little. Constants are those, not negative,
-with the least squares of relative errors. What was kept back is predicted from sizes and degrees, without drawing a batch.
+with the least squares of relative errors. What was kept back is predicted from sizes and degrees, without a batch.
 """
 
 from __future__ import annotations
@@ -43,13 +43,15 @@ FITTED = [
     {**BASE, "classes": 40},
     {**BASE, "layers": 1, "fanout": [20]},
     {**BASE, "hidden": 64, "heads": 8, "batch_size": 128},
+    {**BASE, "hidden": 32, "heads": 1},
+    {**BASE, "hidden": 4, "heads": 16},
     {**BASE, "nodes": 50_000, "edges": 3_000_000, "fanout": [20, 15], "batch_size": 256},
     {**BASE, "nodes": 50_000, "edges": 3_000_000, "fanout": [20, 15], "batch_size": 128, "hidden": 64},
 ]
 # `fanout` of nothing: the whole graph at once.
 KEPT_BACK = [
-    {"nodes": 500_000, "edges": 3_000_000, "features": 128, "hidden": 16, "heads": 2, "layers": 3, "classes": 20,
-     "fanout": [8, 6, 4], "batch_size": 300},
+    {"nodes": 400_000, "edges": 5_000_000, "features": 100, "hidden": 24, "heads": 6, "layers": 3, "classes": 12,
+     "fanout": [12, 4, 3], "batch_size": 400},
     {**BASE, "nodes": 60_000, "edges": 700_000, "features": 96, "hidden": 12, "fanout": []},
 ]  # fmt: skip
 

@@ -42,6 +42,7 @@ def step_work(nodes: float, edges: float, shape: Shape) -> dict[str, float]:
     return {
         "project": sum(12.0 * nodes * read * made for read, made in shape.widths),  # operations, both ways
         "attend": with_loops * sum(made for _, made in shape.widths),  # numbers, both ways
+        "weigh": with_loops * shape.heads * shape.layers,  # weights, both ways
         "edges": with_loops * shape.layers,
         "step": 1.0,
     }
