@@ -146,7 +146,7 @@ def main() -> None:
             str(work / "runs"),
             "--json",
             "--quiet",
-        ],  # fmt: skip
+        ],
         "evaluate": _step(
             "evaluate", folder=graph, model_file=model_file, layers=2, count=given.test_nodes, batch_size=32
         ),

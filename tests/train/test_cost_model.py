@@ -1,4 +1,4 @@
-"""The cost model of benchmarks/: batches are as large as it says, and the recorded predictions are those of its constants."""
+"""The cost model of benchmarks/: batches are as large as it says, recorded predictions are those of its constants."""
 
 from __future__ import annotations
 

@@ -32,13 +32,14 @@ def predict_to_file(
     out: Path,
     data: Path | None,
     batch_size: int | None,
+    device: str = "cpu",
     fanout: int | Sequence[int] | None = None,
 ) -> None:
     """Write a row per node: its id, the most probable class, and every class's probability."""
     if out.suffix not in SUFFIXES:
         raise InputError(f"--out: {out.name}: predictions are written as {' or '.join(SUFFIXES)}")
     check_output(out, "--out")
-    finished = load_run(record)
+    finished = load_run(record, device)
     predicted = Predictions.of(finished, graph, data, batch_size, fanout)
     write_atomic(out, predicted.write_csv if out.suffix == ".csv" else predicted.write_parquet)
     say(console, f"{len(predicted.ids):,} predictions of {finished.typed.config.method} are in {out}.")

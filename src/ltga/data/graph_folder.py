@@ -220,6 +220,10 @@ class GraphFolder:
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the folder itself; nothing of it is sent."""
+        return open_graph_folder, (self.path.resolve(),), {"name": self.name}
+
     def __repr__(self) -> str:
         return (
             f"GraphFolder({str(self.path)!r}, {self.num_nodes:,} nodes, {self.num_edges:,} edges, "

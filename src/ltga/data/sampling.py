@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -113,7 +113,7 @@ class NeighborSampler:
         self, nodes: Tensor | None = None, fanout: Sequence[int] | None = None, batch_size: int | None = None
     ) -> NeighborSampler:
         """A sampler of the same graph, which is not grouped again, with other seeds, visited in their order."""
-        other = copy(self)
+        other = copy.copy(self)
         other.nodes = torch.arange(self.num_nodes) if nodes is None else self._numbers(nodes, "nodes")
         other.fanout = self.fanout if fanout is None else check_fanout(fanout)
         other.batch_size = self.batch_size if batch_size is None else check_whole("batch_size", batch_size, 1)
@@ -126,6 +126,14 @@ class NeighborSampler:
     def __iter__(self) -> Iterator[Data]:
         self._passes += 1
         return self.prepared(self._passes - 1, self.batch)
+
+    def share(self, rank: int, size: int) -> NeighborSampler:
+        """A sampler of every ``size``-th seed from number ``rank`` on, with draws of its own; the graph is shared."""
+        own = copy.copy(self)
+        own.nodes = self.nodes[rank::size]
+        own.input_time = None if self.input_time is None else self.input_time[rank::size]
+        own.seed = _key(self.seed, size, rank)
+        return own
 
     def epoch(self, number: int) -> Iterator[Sample]:
         """The samples of one pass over the seeds, a function of ``(seed, number)`` alone."""

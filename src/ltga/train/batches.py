@@ -52,19 +52,24 @@ def choose_batches(
 
 
 def graph_and_batches(
-    dataset: Dataset | GraphFolder, methods: Sequence[str], protocol: Protocol, asked: Any = "auto"
+    dataset: Dataset | GraphFolder,
+    methods: Sequence[str],
+    protocol: Protocol,
+    asked: Any = "auto",
+    free: int | None = None,
 ) -> tuple[Dataset | GraphFolder, MiniBatch | None, str]:
     """What to train on and how: a folder stays on disk if it is trained by batches, and is loaded otherwise.
 
     Args:
         asked: batches, ``None`` for the whole graph at once, or ``"auto"`` to choose by memory.
+        free: bytes of memory, as for :func:`choose_batches`.
 
     Returns:
         Graph, batches or ``None``, and a line that says why, if that was chosen.
     """
     why = ""
     if isinstance(asked, str) and asked == "auto":
-        batches, why = choose_batches(dataset, methods, protocol)
+        batches, why = choose_batches(dataset, methods, protocol, free)
     else:
         batches = as_minibatch(asked)
     if batches is not None:

@@ -23,6 +23,7 @@ from ltga.errors import InputError
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.attention_statistics import attention_statistics
 from ltga.nn.interface import LayerWeights, Network
+from ltga.train.devices import CPU, device_of, moved
 from ltga.train.room import SHARE, free_memory
 
 BLOCK = 4096  # nodes of a block
@@ -52,7 +53,7 @@ class StatisticTotals:
         if len(index) == 0:
             return
         occupied = int(index.unique().numel())
-        for name, mean in attention_statistics(weights, index, num_nodes).items():
+        for name, mean in moved(attention_statistics(weights, index, num_nodes), CPU).items():
             total = (len(index) if name == "zero_fraction" else occupied) * mean
             self._totals[name] = self._totals.get(name, 0) + total
         self._edges, self._nodes = self._edges + len(index), self._nodes + occupied
@@ -94,6 +95,7 @@ class Layerwise:
         block: int = BLOCK,
     ) -> None:
         self._x, self._edge_attr = x, edge_attr
+        self._device = x.device if isinstance(x, Tensor) else CPU
         if isinstance(edge_index, Tensor):
             edge_index = NeighborSampler(Data(edge_index=edge_index, num_nodes=len(x)), [-1])
         elif isinstance(edge_index, GraphFolder):
@@ -119,7 +121,7 @@ class Layerwise:
         """What every layer does on every edge; edges block by block, each with its self-loops last."""
         inside = []
         for conv, x in self._layers(model):
-            blocks = [(sample, conv.attend(*inputs)) for sample, inputs in self._blocks(x)]
+            blocks = [(sample, moved(conv.attend(*inputs), self._device)) for sample, inputs in self._blocks(x, conv)]
             edges = [sample.nodes[block.edge_index] for sample, block in blocks]
             parts = ([getattr(block, name) for _, block in blocks] for name in ("logits", "q", "weights"))
             inside.append(Attention(torch.cat(edges, dim=1), *map(torch.cat, parts)))
@@ -131,8 +133,8 @@ class Layerwise:
         layers = []
         for conv, x in self._layers(model):
             edges, weights = [], []
-            for sample, inputs in self._blocks(x):
-                local, values = conv(*inputs, return_attention_weights=True)[1]
+            for sample, inputs in self._blocks(x, conv):
+                local, values = moved(conv(*inputs, return_attention_weights=True)[1], self._device)
                 edges.append(sample.nodes[local])
                 weights.append(values)
             layers.append((torch.cat(edges, dim=1), torch.cat(weights)))
@@ -174,13 +176,13 @@ class Layerwise:
         """A layer's output for all nodes, or for some."""
         out: Rows | None = None
         last = 0
-        for sample, inputs in self._blocks(x, nodes):
+        for sample, inputs in self._blocks(x, conv, nodes):
             if totals is None:
-                rows = after(conv(*inputs))
+                rows = after(conv(*inputs)).to(self._device)
             else:
                 found, (edges, weights) = conv(*inputs, return_attention_weights=True)
                 totals.add(weights, edges[1], sample.num_seeds)
-                rows = after(found)
+                rows = after(found).to(self._device)
             if out is None:
                 out = _room(len(self._x) if nodes is None else len(nodes), rows, in_memory)
             first, last = last, last + sample.num_seeds  # blocks come in the order of the nodes
@@ -188,12 +190,15 @@ class Layerwise:
         assert out is not None
         return LayerInputs(out, nodes)
 
-    def _blocks(self, x: LayerInputs, nodes: Tensor | None = None) -> Iterator[tuple[Sample, tuple[Any, ...]]]:
-        """Blocks of nodes and a layer's inputs there: a bipartite graph whose first sources are its targets."""
+    def _blocks(
+        self, x: LayerInputs, conv: nn.Module, nodes: Tensor | None = None
+    ) -> Iterator[tuple[Sample, tuple[Any, ...]]]:
+        """Blocks of nodes and a layer's inputs, where it is: a bipartite graph whose first sources are its targets."""
+        device = device_of(conv)
         for sample in self._sampler.over(nodes).epoch(0):
-            sources = x.at(sample.nodes)
             attributes = None if self._edge_attr is None else self._edge_attr[sample.edges]
-            yield sample, ((sources, sources[: sample.num_seeds]), sample.edge_index, attributes)
+            sources, edge_index, attributes = moved((x.at(sample.nodes), sample.edge_index, attributes), device)
+            yield sample, ((sources, sources[: sample.num_seeds]), edge_index, attributes)
 
     def _reach(self, nodes: Tensor, layers: int) -> list[Tensor]:
         """For every layer the nodes, ascending, whose output is needed for those of the last; remembered."""

@@ -14,6 +14,7 @@ from ltga.data.dataset import check_graph
 from ltga.data.mapped_rows import MappedRows
 from ltga.errors import InputError
 from ltga.nn.interface import Network
+from ltga.train.devices import device_of, moved
 from ltga.train.layerwise import BLOCK, Layerwise, check_layered
 from ltga.train.minibatch import MiniBatch
 from ltga.train.record_schema import RunRecord
@@ -30,6 +31,8 @@ def predict_log_probs(
     fanout: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Log-probabilities ``[N, C]`` of a trained network on ``data``, checked against what it was trained on.
+
+    They are computed where the network is, and come back to the CPU.
 
     Args:
         batch_size: nodes computed at a time, layer by layer; a graph on disk has no other way.
@@ -55,9 +58,9 @@ def predict_log_probs(
     if fanout is not None:
         return _sampled(model, graph, batch_size, fanout).log_softmax(-1)
     if batch_size is not None or isinstance(graph, GraphFolder):
-        return Layerwise(x, structure, edge_attr, batch_size or BLOCK).logits(model).log_softmax(-1)
-    logits: Tensor = model(x, structure, edge_attr)
-    return logits.log_softmax(-1)
+        return Layerwise(x, structure, edge_attr, batch_size or BLOCK).logits(model).log_softmax(-1).cpu()
+    logits: Tensor = model(*moved((x, structure, edge_attr), device_of(model)))
+    return logits.log_softmax(-1).cpu()
 
 
 def _sampled(model: Network, graph: Data | GraphFolder, batch_size: int | None, fanout: int | Sequence[int]) -> Tensor:
@@ -68,7 +71,8 @@ def _sampled(model: Network, graph: Data | GraphFolder, batch_size: int | None, 
     sampler = NeighborSampler(graph, hops, batch_size=settings.batch_size, shuffle=False)
     parts = []
     for batch in sampler:
-        parts.append(model(batch.x, batch.edge_index, batch.get("edge_attr"))[: batch.batch_size])
+        inputs = moved((batch.x, batch.edge_index, batch.get("edge_attr")), device_of(model))
+        parts.append(model(*inputs)[: batch.batch_size].cpu())
     return torch.cat(parts)
 
 
