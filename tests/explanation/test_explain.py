@@ -259,7 +259,8 @@ def test_neighbourhood(inside: NodeClasses) -> None:
     frame = inside.neighbourhood(7)
     assert (frame["target"] == 7).all() and len(frame) == int((inside.edge_index[1] == 7).sum())
     assert frame["mean_weight_layer2"].is_monotonic_decreasing
-    for node in (14, -1, "7", True):
+    pd.testing.assert_frame_equal(inside.neighbourhood("7"), frame)
+    for node in (14, -1, "14", "seven", True):
         with pytest.raises(ltga.LTGAError, match="node: "):
             inside.neighbourhood(node)  # type: ignore[arg-type]
 

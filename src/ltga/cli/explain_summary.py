@@ -149,7 +149,9 @@ def _one_graph(inside: Graphs, item: str) -> Table:
     graph = inside.find_graph(item)
     row = inside.graphs().iloc[graph].to_dict()
     true, said = _judged(row)
-    title = f"Graph {row['name']}: target {true}, predicted {said}, {row['edges']} edges, {row['ignored']} ignored by all"
+    title = (
+        f"Graph {row['name']}: target {true}, predicted {said}, {row['edges']} edges, {row['ignored']} ignored by all"
+    )
     frame = inside.edges_of(graph).sort_values("ignored_by", ascending=False, kind="stable")
     return _edge_table(inside, frame, title, attending=True)
 

@@ -51,7 +51,9 @@ def to_networkx(explanation: Explanation) -> nx.MultiDiGraph:
     """
     graph = nx.MultiDiGraph(name=_xml(explanation.dataset.name), method=explanation.typed.config.method)
     for node, row in enumerate(explanation.nodes().to_dict("records")):
-        graph.add_node(node, **{str(key): _plain(value) for key, value in row.items() if key != "node" and _known(value)})
+        graph.add_node(
+            node, **{str(key): _plain(value) for key, value in row.items() if key != "node" and _known(value)}
+        )
     known_of_nodes = [f"{end}_{name}" for end in ("source", "target") for name in ("id", *explanation.about_nodes())]
     edges = explanation.edges().drop(columns=["source", "target", *known_of_nodes], errors="ignore")
     for layer in range(explanation.num_layers):

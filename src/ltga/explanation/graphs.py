@@ -92,7 +92,12 @@ class Graphs(Explanation):
         zeros = np.bincount(graph_of_edge[apart], self.ignored_by.sum(axis=0)[apart], self.num_graphs)
         everyone = np.bincount(graph_of_edge[apart & self.unanimous], minlength=self.num_graphs)
         share = np.divide(zeros, count * self.num_layers * self.num_heads, out=np.zeros(len(zeros)), where=count > 0)
-        columns = {"graph": np.arange(self.num_graphs), "name": self.graph_names, **self._judged(), "part": self.parts()}
+        columns = {
+            "graph": np.arange(self.num_graphs),
+            "name": self.graph_names,
+            **self._judged(),
+            "part": self.parts(),
+        }
         columns |= {"nodes": np.diff(self.first), "edges": count, "ignored": everyone, "ignored_share": share}
         return pd.DataFrame(columns)
 

@@ -55,7 +55,7 @@ def orders_of(name: str, edge_attr: Tensor | None) -> np.ndarray | None:
 
 
 def places(nodes: int, ends: np.ndarray, symbols: Sequence[str] | None, orders: np.ndarray | None) -> np.ndarray:
-    """Where to draw each node ``[nodes, 2]``, y downwards; ``ends`` ``[2, E]`` are edges in either or both directions."""
+    """Where to draw each node ``[nodes, 2]``, y down; edges ``ends`` ``[2, E]`` have one direction or both."""
     if symbols is not None:
         drawn = _as_molecule(nodes, ends, symbols, orders)
         if drawn is not None:
@@ -79,9 +79,7 @@ def has_rdkit() -> bool:
     return True
 
 
-def _as_molecule(
-    nodes: int, ends: np.ndarray, symbols: Sequence[str], orders: np.ndarray | None
-) -> np.ndarray | None:
+def _as_molecule(nodes: int, ends: np.ndarray, symbols: Sequence[str], orders: np.ndarray | None) -> np.ndarray | None:
     """rdkit's coordinates; ``None`` without rdkit, or where it does not take the graph for a molecule."""
     try:
         from rdkit import Chem, rdBase

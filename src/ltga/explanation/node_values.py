@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ltga.explanation.label_table import label_table
 from ltga.explanation.node_classes import parts_of
 from ltga.explanation.result import Explanation
-from ltga.explanation.label_table import label_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -227,7 +227,11 @@ class Explanation:
         return pd.DataFrame(rows)
 
     def neighbourhood(self, node: int | str) -> pd.DataFrame:
-        """The rows of :meth:`edges` that end in ``node`` (its number, or its id as text), the heaviest last layer first."""
+        """The rows of :meth:`edges` that end in ``node``, the heaviest in the last layer first.
+
+        Args:
+            node: its number or, as text, its id.
+        """
         at = self.find(node)
         frame = self.edges()[self.edge_index[1] == at]
         return frame.sort_values(f"mean_weight_layer{self.num_layers}", ascending=False, kind="stable")

@@ -61,7 +61,11 @@ def score_tile(explanation: Explanation, part: str, metric: str, also: Sequence[
     """The tile of a part's metric, with others in its note."""
     found = explanation.record["metrics"].get(part, {})
     name = f"{'validation' if part == 'val' else part} {_NAMES.get(metric, metric)}"
-    notes = (f"{_NAMES.get(other, other)} {shown(other, found.get(other))}" for other in also if other in found and other != metric)
+    notes = (
+        f"{_NAMES.get(other, other)} {shown(other, found.get(other))}"
+        for other in also
+        if other in found and other != metric
+    )
     return name[0].upper() + name[1:], shown(metric, found.get(metric)), ", ".join(notes)
 
 

@@ -43,10 +43,7 @@ def about_graphs(explanation: Graphs, most: int) -> About:
             "graphs": {"rows": rows, "kind": explanation.kind, "all": explanation.num_graphs,
                        "molecules": symbols is not None, "as_molecules": symbols is not None and has_rdkit()},
             "bonds": _bonds(explanation, place),
-            "picks": {
-                "ignored": [row["start"] for row in sorted(rows, key=lambda row: -row["ignored_share"]) if row["ignored_share"]],
-                "wrong": [row["start"] for row in sorted(rows, key=lambda row: -(row["off"] or 0)) if row["off"]],
-            },
+            "picks": {"ignored": _starts(rows, "ignored_share"), "wrong": _starts(rows, "off")},
         }  # fmt: skip
         return found | _quality(explanation, chosen, rows)
 
@@ -159,6 +156,11 @@ def _rows(
             }
         )
     return rows
+
+
+def _starts(rows: list[dict[str, Any]], by: str) -> list[int]:
+    """The first nodes of graphs, largest value first."""
+    return [row["start"] for row in sorted(rows, key=lambda row: -(row[by] or 0)) if row[by]]
 
 
 def _text(value: Any, kind: str) -> str:

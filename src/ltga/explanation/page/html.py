@@ -40,9 +40,9 @@ def render_page(explanation: Explanation, most: int = PAGE_BYTES) -> str:
     return template.render(content=content, policy=policy, script=Markup(script), style=Markup(style))
 
 
-def write_page(explanation: Explanation, path: str | Path) -> Path:
+def write_page(explanation: Explanation, path: str | Path, most: int = PAGE_BYTES) -> Path:
     """Write the page, whole or not at all; returns its path."""
-    path, text = Path(path), render_page(explanation)
+    path, text = Path(path), render_page(explanation, most)
     write_atomic(path, lambda stream: stream.write(text.encode()))
     return path
 

@@ -32,6 +32,7 @@ class Sample:
     exact: bool
     whole: bool
     told: tuple[tuple[str, int], ...] = ()
+    hubs: int = 0  # nodes with so many neighbours that they are not among them
 
 
 def choose_nodes(
@@ -64,9 +65,7 @@ def choose_nodes(
     return _sampled(explanation, wanted, cost, most)
 
 
-def _sampled(
-    explanation: Explanation, wanted: Sequence[tuple[str, np.ndarray]], cost: np.ndarray, most: int
-) -> Sample:
+def _sampled(explanation: Explanation, wanted: Sequence[tuple[str, np.ndarray]], cost: np.ndarray, most: int) -> Sample:
     fits = cost <= _HUB * most
     has_row = np.zeros(explanation.num_nodes, dtype=bool)
     told, spent = [], 0.0
@@ -88,7 +87,7 @@ def _sampled(
     take("neighbours of these", rng.permutation(np.unique(source[has_row[target]])), max(spent, most / 2))
     take("drawn at random", rng.permutation(explanation.num_nodes), most)
     nodes = np.union1d(np.flatnonzero(has_row), source[has_row[target]])
-    return Sample(nodes, has_row, exact=True, whole=False, told=tuple(told))
+    return Sample(nodes, has_row, exact=True, whole=False, told=tuple(told), hubs=int((~fits).sum()))
 
 
 def sample_words(explanation: Explanation, sample: Sample, unit: str = "nodes") -> str | None:
@@ -97,10 +96,11 @@ def sample_words(explanation: Explanation, sample: Sample, unit: str = "nodes") 
         return None
     rows, total = int(sample.has_row.sum()), explanation.num_nodes
     reasons = "; ".join(f"{count:,} {reason}" for reason, count in sample.told)
+    hubs = f" {sample.hubs:,} with very many neighbours are not among them." if sample.hubs else ""
     return (
         f"The graph is too large for a page, so this is a sample: {rows:,} of {total:,} {unit} are here with all their "
         f"neighbours ({reasons}), and {len(sample.nodes) - rows:,} more only as neighbours of these; "
-        f"{total - len(sample.nodes):,} are left out. Numbers of the overview are of the whole graph."
+        f"{total - len(sample.nodes):,} are left out.{hubs} Numbers of the overview are of the whole graph."
     )
 
 
