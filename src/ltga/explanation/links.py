@@ -59,8 +59,8 @@ class Links(Explanation):
 
     def common(self, first: int, second: int) -> np.ndarray:
         """The neighbours that two nodes have in common in the training graph."""
-        rows = (self.adjacency.indices[slice(*self.adjacency.indptr[at : at + 2])] for at in (first, second))
-        return np.intersect1d(*rows)
+        near, other = (self.adjacency.indices[slice(*self.adjacency.indptr[at : at + 2])] for at in (first, second))
+        return np.intersect1d(near, other)
 
     def pair(self, first: int | str, second: int | str) -> pd.DataFrame:
         """What two nodes attend to: the rows of :meth:`edges` that end in either, and which neighbours are common."""

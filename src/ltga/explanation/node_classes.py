@@ -45,8 +45,8 @@ class NodeClasses(Explanation):
         codes = np.where(y < 0, len(names) - 1, y)
         source, target = codes[self.edge_index[:, kept]]
         columns: dict[str, object] = {
-            "target_class": pd.Categorical.from_codes(target, names),
-            "source_class": pd.Categorical.from_codes(source, names),
+            "target_class": pd.Categorical.from_codes(target, pd.Index(names)),
+            "source_class": pd.Categorical.from_codes(source, pd.Index(names)),
             "unanimous": self.unanimous[kept].astype(float),
         }
         for layer in range(self.num_layers):

@@ -17,8 +17,7 @@ from ltga.train.tasks.choose import Anything, choose, fingerprint
 def links_of(dataset: Dataset | NodeDataset, split: int) -> LinkSplit:
     """The links of a graph, divided by the number of a split; the nodes keep what people call them."""
     links = split_links(dataset.data, dataset.name, seed=split)
-    names = {name: getattr(dataset, name, None) for name in ("node_ids", "node_names")}
-    return replace(links, **names)
+    return replace(links, node_ids=getattr(dataset, "node_ids", None), node_names=dataset.node_names)
 
 
 def data_of(run: Run, data: Any = None, root: str | Path | None = None) -> Anything:
