@@ -40,7 +40,7 @@ class Links(Explanation):
         """The pairs of the test part that the run was judged by, one row each.
 
         ``first`` and ``second`` are node numbers (``_id`` their ids), ``edge`` says whether the pair is a held-out
-        edge, ``rank`` is that of an edge among the ``among`` candidates it was compared with, ``common`` counts the
+        edge, ``score`` is the model's logit, ``rank`` is that of an edge among the ``among`` candidates it was compared with, ``common`` counts the
         neighbours that both have in the training graph, and ``degree`` is that of each end there.
         """
         raise NotImplementedError
@@ -96,17 +96,21 @@ class PlainLinks(Links):
     model: LinkNetwork
 
     @torch.no_grad()
+    def score(self, pairs: np.ndarray) -> Tensor:
+        """The logits of ``pairs`` ``[2, ...]`` of nodes."""
+        return self.model.score(torch.from_numpy(self.encoded), torch.from_numpy(pairs))
+
     def probability(self, pairs: np.ndarray) -> np.ndarray:
         """How probable the model finds an edge for each of ``pairs`` ``[2, ...]``."""
-        nodes = torch.from_numpy(self.encoded)
-        return self.model.score(nodes, torch.from_numpy(pairs)).sigmoid().numpy()  # type: ignore[no-any-return]
+        found: np.ndarray = self.score(pairs).sigmoid().numpy()
+        return found
 
     def candidates(self) -> pd.DataFrame:
         options = TaskOptions(**(self.typed.config.options or {}))  # type: ignore[arg-type]
         task = LinkTask((None, self.graph.edge_index, None), self.dataset, Ranks("mrr", True), options, 0)
         pairs = task.ranked("test", options.negatives)  # [2, P, 1 + each]
-        probability = torch.from_numpy(self.probability(pairs.numpy()))
-        ranks = ranks_of(probability, torch.zeros(len(probability), dtype=torch.long)).numpy()
+        score = self.score(pairs.numpy())  # not the probability, which is 1 for many
+        ranks = ranks_of(score, torch.zeros(len(score), dtype=torch.long)).numpy()
         among = pairs.shape[-1]
         flat = pairs.reshape(2, -1).numpy()
         edge = np.zeros(pairs.shape[1:], dtype=bool)
@@ -114,7 +118,8 @@ class PlainLinks(Links):
         described = self._described(flat)
         described |= {
             "edge": edge.reshape(-1),
-            "probability": probability.numpy().reshape(-1),
+            "score": score.numpy().reshape(-1),
+            "probability": score.sigmoid().numpy().reshape(-1),
             "rank": np.where(edge, ranks[:, None], np.nan).reshape(-1),
             "among": among,
         }
@@ -170,6 +175,7 @@ class TypedLinks(Links):
         described |= {
             "edge": True,
             "relation": np.array(self.relations, dtype=object)[queries[1].numpy()],
+            "score": logits.gather(1, answers.unsqueeze(1)).squeeze(1).numpy(),
             "probability": logits.softmax(1).gather(1, answers.unsqueeze(1)).squeeze(1).numpy(),
             "rank": ranks_of(logits, answers).numpy(),
             "among": torch.isfinite(logits).sum(1).numpy(),

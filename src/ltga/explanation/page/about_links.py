@@ -53,9 +53,9 @@ def about_links(explanation: Links) -> About:
 def _chosen(frame: pd.DataFrame) -> pd.DataFrame:
     """Held-out edges ranked last and first, and the pairs without an edge that look most like one."""
     edges = frame[frame["edge"]].assign(group="edge, ranked last")
-    last = edges.sort_values(["rank", "probability"], ascending=[False, True], kind="stable").head(EACH)
-    first = edges.drop(last.index).sort_values(["rank", "probability"], ascending=[True, False], kind="stable")
-    others = frame[~frame["edge"]].sort_values("probability", ascending=False, kind="stable")
+    last = edges.sort_values(["rank", "score"], ascending=[False, True], kind="stable").head(EACH)
+    first = edges.drop(last.index).sort_values(["rank", "score"], ascending=[True, False], kind="stable")
+    others = frame[~frame["edge"]].sort_values("score", ascending=False, kind="stable")
     others = others.drop_duplicates(["first", "second"]).assign(group="no edge, looks like one")
     return pd.concat([last, first.head(EACH).assign(group="edge, ranked first"), others.head(EACH)])
 
