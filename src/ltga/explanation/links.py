@@ -40,8 +40,8 @@ class Links(Explanation):
         """The pairs of the test part that the run was judged by, one row each.
 
         ``first`` and ``second`` are node numbers (``_id`` their ids), ``edge`` says whether the pair is a held-out
-        edge, ``score`` is the model's logit, ``rank`` is that of an edge among the ``among`` candidates it was compared with, ``common`` counts the
-        neighbours that both have in the training graph, and ``degree`` is that of each end there.
+        edge, ``score`` is the model's logit, ``rank`` that of an edge among the ``among`` candidates it was compared
+        with, ``common`` counts the neighbours that both have in the training graph, ``degree`` is that of each end.
         """
         raise NotImplementedError
 

@@ -66,7 +66,7 @@ def choose_nodes(
 
 
 def _sampled(explanation: Explanation, wanted: Sequence[tuple[str, np.ndarray]], cost: np.ndarray, most: int) -> Sample:
-    fits = cost <= _HUB * most
+    fits = cost <= max(_HUB * most, float(np.median(cost)))
     has_row = np.zeros(explanation.num_nodes, dtype=bool)
     told, spent = [], 0.0
 
@@ -86,6 +86,9 @@ def _sampled(explanation: Explanation, wanted: Sequence[tuple[str, np.ndarray]],
     rng = np.random.default_rng(0)
     take("neighbours of these", rng.permutation(np.unique(source[has_row[target]])), max(spent, most / 2))
     take("drawn at random", rng.permutation(explanation.num_nodes), most)
+    if not has_row.any():
+        has_row[cost.argmin()] = True
+        told.append(("with few neighbours", 1))
     nodes = np.union1d(np.flatnonzero(has_row), source[has_row[target]])
     return Sample(nodes, has_row, exact=True, whole=False, told=tuple(told), hubs=int((~fits).sum()))
 
