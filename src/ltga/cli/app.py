@@ -10,8 +10,23 @@ from typing import Annotated
 import typer
 
 from ltga import __version__
-from ltga.cli.options import Data, Json, batches, complete_dataset, complete_methods, complete_setting, preparation
+from ltga.cli.launch import launched, on_ray
+from ltga.cli.options import (
+    Address,
+    CheckpointEvery,
+    Data,
+    Device,
+    EngineOption,
+    Json,
+    Workers,
+    batches,
+    complete_dataset,
+    complete_methods,
+    complete_setting,
+    preparation,
+)
 from ltga.cli.terminal import messages, results
+from ltga.errors import InputError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -86,6 +101,7 @@ Prepare = Annotated[
 
 @app.command()
 def train(
+    context: typer.Context,
     dataset: Graph = None,
     method: Methods = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds, from 1 on. Default: 3.")] = None,
@@ -117,11 +133,16 @@ def train(
         typer.Option(help="Neighbours drawn per node: one number, or one per layer, the last layer's first."),
     ] = None,
     full_batch: Annotated[bool, typer.Option("--full-batch", help="The whole graph at once, come what may.")] = False,
+    checkpoint_every: CheckpointEvery = "3min",
+    workers: Workers = None,
+    engine: EngineOption = None,
+    address: Address = None,
     convention: Convention = None,
     prepare: Prepare = None,
     task: Annotated[
         str | None, typer.Option(help="'node', 'link' or 'graph', where it does not follow from the data.")
     ] = None,
+    device: Device = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     json_wanted: Json = False,
     data: Data = None,
@@ -152,15 +173,24 @@ def train(
         from ltga.cli.task_command import other_task_plan, train_other_task
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task)
-        train_other_task(results(), messages(quiet), other, out, page, data, convention, fresh, json_wanted)
+        if engine is not None:
+            raise InputError("--engine: is for a class per node so far; leave it out, --workers divides graphs")
+        if launched(workers, context.obj):
+            return
+        place = (out, page, data, convention, fresh, json_wanted)
+        train_other_task(results(), messages(quiet), other, *place, checkpoint_every, device)
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol)
     prepared = preparation(prepare)
+    cluster = on_ray(engine, workers, address)
+    if cluster is None and launched(workers, context.obj):
+        return
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch)
+    how = (minibatch, full_batch, checkpoint_every, cluster, device)
+    train_and_compare(results(), messages(quiet), plan, *where, *how)
 
 
 @app.command()
@@ -280,6 +310,7 @@ def explain(
     graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
     convention: Convention = None,
     prepare: Prepare = None,
+    device: Device = "auto",
     data: Data = None,
 ) -> None:
     """Show what attention did in a run, and which edges it ignored.
@@ -288,7 +319,9 @@ def explain(
     """
     from ltga.cli.explain_command import explain_run
 
-    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), csv)
+    explain_run(
+        results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device, csv
+    )
 
 
 @app.command()
@@ -305,6 +338,7 @@ def predict(
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Compute so many nodes at a time, for a graph larger than memory allows.")
     ] = None,
+    device: Device = "auto",
     data: Data = None,
 ) -> None:
     """Write every node's id, most probable class and probabilities, for the run's graph, a grown one or another.
@@ -316,7 +350,7 @@ def predict(
     record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
-    predict_to_file(results(), record, graph, out, data, batch_size)
+    predict_to_file(results(), record, graph, out, data, batch_size, device)
 
 
 @app.command()

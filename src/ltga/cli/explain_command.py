@@ -31,12 +31,13 @@ def explain_run(
     graph: str | None,
     convention: str | None = None,
     preparation: Preparation | None = None,
+    device: str = "cpu",
     csv: Path | None = None,
 ) -> None:
     """Print a summary (and what is asked for closely) and write what was asked for."""
     for path, option in ((page, "--page"), (parquet, "--parquet"), (csv, "--csv"), (graphml, "--graphml")):
         check_output(path, option)
-    finished = load_run(_record(run))
+    finished = load_run(_record(run), device)
     inside = explain(finished, _data_of(finished, graph, data, convention, preparation))
     closely = None if node is None else look_closely(inside, node)
     print_summary(console, inside)

@@ -15,6 +15,7 @@ from ltga.explanation.node_classes import NodeClasses
 from ltga.explanation.result import Explanation
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import Network
+from ltga.train.devices import device_of, moved
 from ltga.train.fitting import Run, load_run, make_model, make_task
 from ltga.train.planned import as_dataset
 from ltga.train.protocol import Protocol
@@ -54,7 +55,7 @@ def explain(run: Run | str | Path, dataset: Any = None) -> Explanation:
     protocol = config.as_protocol()
     model = looked_into(run, run.model, protocol)
     task = make_task(graph, config.split, run.model, protocol)
-    layers = model.attend(task.x, task.edge_index, task.edge_attr)
+    layers = model.attend(*moved((task.x, task.edge_index, task.edge_attr), device_of(model)))
     numbers = attended(layers, graph.data.edge_index, model)
     return NodeClasses(record=run.record, dataset=graph, log_probs=run.arrays["log_probs"], **numbers)
 
@@ -101,7 +102,7 @@ def looked_into(run: Run, model: Network, protocol: Protocol) -> Network:
     with torch.random.fork_rng(devices=[]):
         model = make_model(method, protocol.with_overrides(init="paired"), run.typed.model)
     model.load_state_dict(weights)
-    return model.eval()
+    return model.to(device_of(run.model)).eval()
 
 
 def _positions(edge_index: Tensor, attended: int) -> np.ndarray:

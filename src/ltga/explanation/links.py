@@ -17,6 +17,7 @@ from ltga.data import LinkSplit, Triples
 from ltga.errors import InputError
 from ltga.explanation.result import Explanation
 from ltga.nn.decoders import LinkNetwork, TypedLinkNetwork
+from ltga.train.devices import device_of, moved
 from ltga.train.tasks.link_task import LinkTask
 from ltga.train.tasks.objectives import Ranks
 from ltga.train.tasks.task_options import TaskOptions
@@ -98,7 +99,8 @@ class PlainLinks(Links):
     @torch.no_grad()
     def score(self, pairs: np.ndarray) -> Tensor:
         """The logits of ``pairs`` ``[2, ...]`` of nodes."""
-        return self.model.score(torch.from_numpy(self.encoded), torch.from_numpy(pairs))
+        place = device_of(self.model)
+        return self.model.score(*moved((torch.from_numpy(self.encoded), torch.from_numpy(pairs)), place)).cpu()
 
     def probability(self, pairs: np.ndarray) -> np.ndarray:
         """How probable the model finds an edge for each of ``pairs`` ``[2, ...]``."""
@@ -169,7 +171,7 @@ class TypedLinks(Links):
         task = TypedTask(self.dataset, self.typed.config.split, Ranks("mrr", pairwise=False))
         rows = task.parts["test"]
         queries, answers = task.queries[:, rows], task.y[rows]
-        logits: Tensor = self.model.score(torch.from_numpy(self.encoded), queries)
+        logits = self.model.score(*moved((torch.from_numpy(self.encoded), queries), device_of(self.model))).cpu()
         logits = logits.masked_fill(task.others("test"), -torch.inf)
         described = self._described(torch.stack([queries[0], answers]).numpy())
         described |= {

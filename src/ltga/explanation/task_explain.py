@@ -15,6 +15,7 @@ from ltga.explanation.node_values import NodeValues
 from ltga.explanation.result import Explanation
 from ltga.nn.composed import Composed
 from ltga.nn.decoders import TypedLinkNetwork
+from ltga.train.devices import device_of, moved
 from ltga.train.fitting import Run, inputs_of
 from ltga.train.tasks.objectives import Scale
 from ltga.train.tasks.run_data import data_of
@@ -37,7 +38,7 @@ def explain_task(run: Run, data: Any = None) -> Explanation:
         assert isinstance(found, LinkSplit | NodeDataset)
         graph = found.data
         inputs = inputs_of(graph, network, run.typed.config.as_protocol())
-    common = {"record": run.record, **attended(model.attend(*inputs), graph.edge_index, model)}
+    common = {"record": run.record, **attended(model.attend(*moved(inputs, device_of(model))), graph.edge_index, model)}
     if isinstance(found, LinkSplit):
         return PlainLinks(dataset=found, model=run.model, encoded=run.arrays["nodes"], **common)  # type: ignore[arg-type]
     if isinstance(found, Triples):

@@ -34,7 +34,7 @@ class StoredClassifier:
 def write_classifier(path: str | Path, params: dict[str, Any], classes: np.ndarray, graph: str, run: Run) -> Path:
     """Store a fitted classifier; the file appears only when it is complete."""
     check_suffix(path)
-    tensors = {_WEIGHT + name: value for name, value in run.model.state_dict().items()}
+    tensors = {_WEIGHT + name: value.cpu() for name, value in run.model.state_dict().items()}
     tensors |= {_ARRAY + name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in run.arrays.items()}
     described = {
         "params": params,
