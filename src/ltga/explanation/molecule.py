@@ -66,7 +66,7 @@ def places(nodes: int, ends: np.ndarray, symbols: Sequence[str] | None, orders: 
     if nodes > _MOST_SPRINGS:
         found = nx.circular_layout(graph)
     else:
-        found = nx.spring_layout(graph, seed=0, iterations=100, k=1.2 / max(nodes, 1) ** 0.5)
+        found = nx.spring_layout(graph, seed=0, iterations=50, k=1.2 / max(nodes, 1) ** 0.5)
     return np.array([found[node] for node in range(nodes)], dtype=np.float64).reshape(nodes, 2)
 
 
