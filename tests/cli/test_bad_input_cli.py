@@ -97,7 +97,7 @@ ROWS: list[tuple[str, Make, str]] = [
     ("empty dataset", given("train", " "), "no dataset is called ' '"),
     ("unknown task", given("train", "cora", "--task", "edges"), "--task: got 'edges'; use one of node, link, graph"),
     ("a task that does not fit", own("--task", "graph"), "task: graph is for node classification; use task="),
-    ("a page of links", own("--task", "link", "--page", "out.html"), "--page: is for a class per node"),
+    ("a page of links", own("--task", "link", "--page", "no/out.html"), "--page: cannot write no/out.html"),
     ("no such negatives", own("--task", "link", "--set", "negatives=hard"), "negatives: got 'hard'; use one of"),
     (
         "text for a number of negatives",

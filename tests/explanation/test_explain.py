@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 import ltga
 from ltga.data import Dataset
-from ltga.explanation.result import UNLABELLED, Explanation
+from ltga.explanation.node_classes import UNLABELLED, NodeClasses
 from ltga.train import Run, fit
 from oracles import attention as oracle
 
@@ -62,7 +62,7 @@ def edge_run(graph: Dataset) -> Run:
 
 
 @pytest.fixture(scope="module")
-def inside(graph: Dataset, edge_run: Run) -> Explanation:
+def inside(graph: Dataset, edge_run: Run) -> NodeClasses:
     return ltga.explain(edge_run, graph)
 
 
@@ -119,13 +119,13 @@ def test_pygs_networks_give_the_weights_pyg_gives(graph: Dataset, method: str) -
     np.testing.assert_allclose(found.weights[0], weights.numpy(), atol=1e-6)
 
 
-def test_a_stored_run_explains_like_the_live_one(graph: Dataset, edge_run: Run, inside: Explanation, tmp_path: Path):
+def test_a_stored_run_explains_like_the_live_one(graph: Dataset, edge_run: Run, inside: NodeClasses, tmp_path: Path):
     again = ltga.explain(edge_run.save(tmp_path), graph)
     for name in ("edge_index", "position", "logits", "q", "weights"):
         np.testing.assert_array_equal(getattr(again, name), getattr(inside, name))
 
 
-def test_positions_lead_back_to_the_callers_edges(graph: Dataset, inside: Explanation) -> None:
+def test_positions_lead_back_to_the_callers_edges(graph: Dataset, inside: NodeClasses) -> None:
     own = inside.position >= 0
     np.testing.assert_array_equal(graph.data.edge_index.numpy()[:, inside.position[own]], inside.edge_index[:, own])
     assert (np.diff(inside.position[own]) > 0).all()
@@ -134,7 +134,7 @@ def test_positions_lead_back_to_the_callers_edges(graph: Dataset, inside: Explan
     np.testing.assert_array_equal(inside.planted[own], graph.data.planted_edge.numpy()[inside.position[own]])
 
 
-def test_edges_table(graph: Dataset, inside: Explanation) -> None:
+def test_edges_table(graph: Dataset, inside: NodeClasses) -> None:
     frame = inside.edges()
     for k, row in enumerate(frame.to_dict("records")):
         zeros = [[float(w) == 0 for w in inside.weights[layer, k]] for layer in range(2)]
@@ -146,7 +146,7 @@ def test_edges_table(graph: Dataset, inside: Explanation) -> None:
     assert 0 < frame["ignored"].sum() < len(frame)  # the test sees both kinds
 
 
-def test_coefficients_table(inside: Explanation) -> None:
+def test_coefficients_table(inside: NodeClasses) -> None:
     frame = inside.coefficients()
     assert len(frame) == inside.weights.size
     for row in frame.sample(60, random_state=0).to_dict("records"):
@@ -159,7 +159,7 @@ def test_coefficients_table(inside: Explanation) -> None:
         assert row["ignored"] == (row["weight"] == 0) and row["self_loop"] == (row["source"] == row["target"])
 
 
-def test_nodes_table(inside: Explanation) -> None:
+def test_nodes_table(inside: NodeClasses) -> None:
     frame = inside.nodes().set_index("node")
     target = inside.edge_index[1].tolist()
     for node in range(14):
@@ -188,7 +188,7 @@ def test_heads_table_agrees_with_the_record(graph: Dataset) -> None:
         assert row["q"] == 2
 
 
-def test_class_pairs(inside: Explanation) -> None:
+def test_class_pairs(inside: NodeClasses) -> None:
     counted: dict[tuple[str, str], list] = {}
     names = [*CLASSES, UNLABELLED]
     y = inside.dataset.data.y.tolist()
@@ -205,7 +205,7 @@ def test_class_pairs(inside: Explanation) -> None:
     assert frame["ignored"].is_monotonic_decreasing
 
 
-def test_the_model_predicts_the_same_without_the_ignored_edges(graph: Dataset, edge_run: Run, inside: Explanation):
+def test_the_model_predicts_the_same_without_the_ignored_edges(graph: Dataset, edge_run: Run, inside: NodeClasses):
     data = inside.pruned()
     assert data.num_edges < graph.data.num_edges
     assert data.planted_edge.shape == (data.num_edges,)
@@ -216,7 +216,7 @@ def test_the_model_predicts_the_same_without_the_ignored_edges(graph: Dataset, e
     assert graph.data.num_edges == 53  # the graph itself is left alone
 
 
-def test_pruning_by_share(graph: Dataset, inside: Explanation) -> None:
+def test_pruning_by_share(graph: Dataset, inside: NodeClasses) -> None:
     data = inside.pruned(0.5)
     kept = []
     for p, (j, i) in enumerate(graph.data.edge_index.t().tolist()):
@@ -230,12 +230,12 @@ def test_pruning_by_share(graph: Dataset, inside: Explanation) -> None:
             inside.pruned(share)  # type: ignore[arg-type]
 
 
-def test_parquet_holds_everything(inside: Explanation, tmp_path: Path) -> None:
+def test_parquet_holds_everything(inside: NodeClasses, tmp_path: Path) -> None:
     table = pq.read_table(inside.to_parquet(tmp_path / "edges.parquet"))
     pd.testing.assert_frame_equal(table.to_pandas(), inside.coefficients())
 
 
-def test_graphml_holds_the_graph(inside: Explanation, tmp_path: Path) -> None:
+def test_graphml_holds_the_graph(inside: NodeClasses, tmp_path: Path) -> None:
     graph = nx.read_graphml(inside.to_graphml(tmp_path / "graph.graphml"), node_type=int, force_multigraph=True)
     assert graph.number_of_nodes() == 14 and graph.number_of_edges() == inside.weights.shape[1]
     assert graph.number_of_edges(2, 7) == int(((inside.edge_index.T == (2, 7)).all(axis=1)).sum()) >= 2
@@ -255,11 +255,12 @@ def test_a_heads_q_is_on_the_graph_not_on_every_edge(graph: Dataset, tmp_path: P
     assert not any("q_layer1_head2" in attributes for _, _, attributes in found.edges(data=True))
 
 
-def test_neighbourhood(inside: Explanation) -> None:
+def test_neighbourhood(inside: NodeClasses) -> None:
     frame = inside.neighbourhood(7)
     assert (frame["target"] == 7).all() and len(frame) == int((inside.edge_index[1] == 7).sum())
     assert frame["mean_weight_layer2"].is_monotonic_decreasing
-    for node in (14, -1, "7", True):
+    pd.testing.assert_frame_equal(inside.neighbourhood("7"), frame)
+    for node in (14, -1, "14", "seven", True):
         with pytest.raises(ltga.LTGAError, match="node: "):
             inside.neighbourhood(node)  # type: ignore[arg-type]
 

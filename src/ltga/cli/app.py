@@ -302,7 +302,13 @@ def explain(
     page: Annotated[Path | None, typer.Option(help="Write a page to look at (.html).")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write every edge, layer and head (.parquet).")] = None,
     graphml: Annotated[Path | None, typer.Option(help="Write the graph with its weights (.graphml).")] = None,
-    node: Annotated[str | None, typer.Option(help="Show what this node attends to: its id, or its number.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write every edge, a row each (.csv).")] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(
+            "--node", "--item", help="Look closely at a node (id or number), two nodes (A,B), or a graph of many."
+        ),
+    ] = None,
     graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
     convention: Convention = None,
     prepare: Prepare = None,
@@ -315,7 +321,9 @@ def explain(
     """
     from ltga.cli.explain_command import explain_run
 
-    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device)
+    explain_run(
+        results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device, csv
+    )
 
 
 @app.command()

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ltga.cli.output import check_output
 from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config
 from ltga.cli.terminal import plain_table, say
 from ltga.data import load_dataset
@@ -118,8 +119,7 @@ def train_other_task(
     device: str = "cpu",
 ) -> None:
     """Train every method with every seed, store the runs and print a comparison with what needs no training."""
-    if page is not None:
-        raise InputError("--page: is for a class per node; leave it out")
+    check_output(page, "--page")
     crew = crew_here()
     messages.quiet |= crew.rank > 0
     find_device(device)  # before anything is loaded
@@ -148,13 +148,28 @@ def train_other_task(
         *(row_of(find_method(name), [done[p.id] for p in planned[name]], store) for name in methods),
     ]
     said = sentences(task, rows, first[0])
+    if page is not None:
+        _write_page(page, [done[planned[name][0].id] for name in methods], first[0].data)
     if json_wanted:
         print(json.dumps(as_json(dataset_name, task, first[0], rows, said, store), indent=1, allow_nan=False))
         return
     results.print(table(task, rows))
     for sentence in said:
         results.print(sentence, markup=False)
-    say(results, f"Runs are in {store}/.")
+    where = "" if page is None else f" Open {page} to look inside one of them."
+    say(results, f"Runs are in {store}/.{where}")
+
+
+def _write_page(path: Path, runs: Sequence[Run], data: Any) -> None:
+    """A page about the last method that learns q (else the last with attention), first seed."""
+    from ltga.explanation.explain import explain
+    from ltga.explanation.page import write_page
+
+    looks = [run for run in runs if run.record.get("attention") is not None]
+    if not looks:
+        raise InputError("--page: none of the methods has attention; add for example --method ltga-head")
+    learned = [run for run in looks if find_method(run.typed.config.method).learns_index]
+    write_page(explain((learned or looks)[-1], data), path)
 
 
 def all_runs(

@@ -49,6 +49,8 @@ class GraphCollection(HasSplits):
     ([1], [32, 4, 4])
     """
 
+    reading: Mapping[str, Any] | None = None  # how to read it again, see `ltga.data.readings`
+
     def __init__(
         self,
         name: str,

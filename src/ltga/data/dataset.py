@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -14,9 +13,10 @@ from torch_geometric.data import Data
 
 from ltga.data.bounds import most_classes
 from ltga.data.facts import Facts, Task
+from ltga.data.find_node import position_of
 from ltga.data.split_masks import HasSplits, check_masks, fingerprint_of, stacked
 from ltga.data.target import Target
-from ltga.errors import DataError, InputError, did_you_mean
+from ltga.errors import DataError, InputError
 
 METRICS = ("accuracy", "roc_auc")
 
@@ -127,16 +127,7 @@ class Dataset(HasSplits):
         >>> csbm(num_nodes=60).position("7")
         7
         """
-        if self.node_ids is not None and str(node) in self.node_ids:
-            return self.node_ids.index(str(node))
-        count = int(self.data.x.shape[0])
-        if re.fullmatch("[0-9]{1,18}", str(node)) and int(node) < count:
-            return int(node)
-        numbers = f"numbers go from 0 to {count - 1}"
-        if self.node_ids is None:
-            raise InputError(f"node: got {str(node)[:40]}, but {self.name} has {count} nodes; {numbers}")
-        hint = did_you_mean(str(node), self.node_ids[:5000], f"ids are for example {self.node_ids[0]!r}; {numbers}")
-        raise InputError(f"node: {self.name} has no node {str(node)[:40]!r}; {hint}")
+        return position_of(node, self.node_ids, int(self.data.x.shape[0]), self.name)
 
     @property
     def fingerprint(self) -> str:

@@ -30,6 +30,7 @@ class LinkSplit:
         data: what a model may see: the nodes, and the training edges in both directions.
         train, val, test: undirected edges `[2, P]`, each once, smaller node first, self-loops left out.
         seed: what the division and the negatives follow from.
+        node_ids, node_names: what people call the nodes, as of the graph it was made from.
     """
 
     name: str
@@ -40,6 +41,8 @@ class LinkSplit:
     seed: int
     _all: scipy.sparse.csr_matrix
     _seen: scipy.sparse.csr_matrix
+    node_ids: tuple[str, ...] | None = None
+    node_names: tuple[str, ...] | None = None
 
     @property
     def task(self) -> Task:

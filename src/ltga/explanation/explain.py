@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from ltga.data import Dataset, open_graph_folder
 from ltga.data.graph_folder_files import is_graph_folder
 from ltga.errors import InputError
+from ltga.explanation.node_classes import NodeClasses
 from ltga.explanation.result import Explanation
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import Network
@@ -22,13 +23,15 @@ from ltga.train.protocol import Protocol
 from ltga.train.run_graph import graph_of
 
 
-def explain(run: Run | str | Path, dataset: Dataset | Data | str | None = None) -> Explanation:
+def explain(run: Run | str | Path, dataset: Any = None) -> Explanation:
     """What attention did on every edge: weight, q and logit by layer and head, and what was ignored.
+
+    What comes back depends on the task of the run: see :class:`~ltga.explanation.result.Explanation`.
 
     Args:
         run: a finished run, or the path of a stored record.
-        dataset: the graph it was trained on; looked up by the name in the record if left out (needed for
-            a graph of your own).
+        dataset: what it was trained on; looked up by the name in the record if left out (needed for data of your own
+            that was made in memory).
 
     >>> from ltga.data import csbm
     >>> from ltga.train import fit
@@ -44,35 +47,41 @@ def explain(run: Run | str | Path, dataset: Dataset | Data | str | None = None) 
         run = load_run(run)
     if not isinstance(run, Run):
         raise InputError(f"run: expected a Run or the path of a record, got {type(run).__name__}")
+    if run.typed.config.task is not None:
+        from ltga.explanation.task_explain import explain_task  # which stands on what is here
+
+        return explain_task(run, dataset)
     graph = _graph_of(run, dataset)
-    layers, normalizer = _attend(run, graph)
-    edge_index = layers[0].edge_index.cpu().numpy()
+    config = run.typed.config
+    protocol = config.as_protocol()
+    model = looked_into(run, run.model, protocol)
+    task = make_task(graph, config.split, run.model, protocol)
+    layers = model.attend(*moved((task.x, task.edge_index, task.edge_attr), device_of(model)))
+    numbers = attended(layers, graph.data.edge_index, model)
+    return NodeClasses(record=run.record, dataset=graph, log_probs=run.arrays["log_probs"], **numbers)
+
+
+def attended(layers: list[Attention], edge_index: Tensor, model: Network) -> dict[str, Any]:
+    """The fields that every explanation has, from what the layers did on a graph."""
+    edges = layers[0].edge_index.cpu().numpy()
 
     def stacked(name: str) -> np.ndarray:
-        return torch.stack([getattr(layer, name) for layer in layers]).cpu().numpy()
+        return torch.stack([getattr(layer, name) for layer in layers]).detach().cpu().numpy()
 
-    return Explanation(
-        record=run.record,
-        dataset=graph,
-        log_probs=run.arrays["log_probs"],
-        edge_index=edge_index,
-        position=_positions(graph.data.edge_index, edge_index.shape[1]),
-        logits=stacked("logits"),
-        q=stacked("q"),
-        weights=stacked("weights"),
-        normalizer=normalizer,
-    )
+    return {
+        "edge_index": edges,
+        "position": _positions(edge_index, edges.shape[1]),
+        "logits": stacked("logits"),
+        "q": stacked("q"),
+        "weights": stacked("weights"),
+        "normalizer": str(model.normalizer),
+    }
 
 
-def _graph_of(run: Run, dataset: Dataset | Data | str | None) -> Dataset:
+def _graph_of(run: Run, dataset: Any) -> Dataset:
     """The graph of the run, checked against the fingerprint in its record."""
     known = run.typed.config.dataset
-    if run.typed.config.task is not None:
-        raise InputError(f"run: is for {run.typed.config.task}; only runs with a class for each node can be explained")
-    if dataset is not None:
-        graph = as_dataset(dataset)
-    else:
-        graph = graph_of(run)
+    graph = graph_of(run) if dataset is None else as_dataset(dataset)
     if known.fingerprint not in _known_by(graph):
         raise InputError(
             f"dataset: {graph.name!r} is not the graph of this run ({known.name!r}, fingerprint "
@@ -91,21 +100,16 @@ def _known_by(graph: Dataset) -> list[str]:
     return [found]
 
 
-def _attend(run: Run, graph: Dataset) -> tuple[list[Attention], str]:
-    config = run.typed.config
-    protocol = config.as_protocol()
-    model = run.model if run.model.attends else _as_ltga(run, protocol)
-    task = make_task(graph, config.split, run.model, protocol)
-    return model.attend(*moved((task.x, task.edge_index, task.edge_attr), device_of(model))), str(model.normalizer)
-
-
-def _as_ltga(run: Run, protocol: Protocol) -> Network:
-    """A network of PyG's GAT or GATv2 layers as the same network of ours, which can be looked into."""
-    method, weights = run.typed.config.method, run.model.weights_for_ltga()
+def looked_into(run: Run, model: Network, protocol: Protocol) -> Network:
+    """The run's network of nodes, or the same network of our layers, which can be looked into."""
+    if model.attends:
+        return model
+    method, weights = run.typed.config.method, model.weights_for_ltga()
     if weights is None:
         raise InputError(f"run: {method} has no attention to explain; train for example gatv2 or ltga-head")
-    if method == "gat" and run.typed.model["edge_dim"] is not None:
-        raise InputError("run: gat with edge attributes cannot be explained; train it with init='paired'")
+    if model is not run.model or (method == "gat" and run.typed.model["edge_dim"] is not None):
+        edges = "with edge attributes " if model is run.model else ""
+        raise InputError(f"run: {method} {edges}cannot be explained; train it with init='paired'")
     with torch.random.fork_rng(devices=[]):
         model = make_model(method, protocol.with_overrides(init="paired"), run.typed.model)
     model.load_state_dict(weights)

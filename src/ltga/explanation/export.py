@@ -1,4 +1,4 @@
-"""Explanations as files and graphs: Parquet, GraphML, and a ``Data`` without the ignored edges."""
+"""Explanations as files and graphs: Parquet, CSV, GraphML, and a ``Data`` without the ignored edges."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ def write_parquet(explanation: Explanation, path: str | Path) -> Path:
     return path
 
 
+def write_csv(explanation: Explanation, path: str | Path) -> Path:
+    """A row per edge: for a spreadsheet rather than for every coefficient."""
+    path, text = Path(path), explanation.edges().to_csv(index=False)
+    write_atomic(path, lambda stream: stream.write(text.encode("utf-8", "backslashreplace")))
+    return path
+
+
 def write_graphml(explanation: Explanation, path: str | Path) -> Path:
     """The graph of :func:`to_networkx`, for Gephi and the like."""
     path, graph = Path(path), to_networkx(explanation)
@@ -43,9 +50,12 @@ def to_networkx(explanation: Explanation) -> nx.MultiDiGraph:
     is text, and thrice the attributes would be thrice the megabytes.
     """
     graph = nx.MultiDiGraph(name=_xml(explanation.dataset.name), method=explanation.typed.config.method)
-    for row in explanation.nodes().to_dict("records"):
-        graph.add_node(row.pop("node"), **{str(key): _plain(value) for key, value in row.items() if value == value})
-    edges = explanation.edges().drop(columns=["source_class", "target_class"])
+    for node, row in enumerate(explanation.nodes().to_dict("records")):
+        graph.add_node(
+            node, **{str(key): _plain(value) for key, value in row.items() if key != "node" and _known(value)}
+        )
+    known_of_nodes = [f"{end}_{name}" for end in ("source", "target") for name in ("id", *explanation.about_nodes())]
+    edges = explanation.edges().drop(columns=["source", "target", *known_of_nodes], errors="ignore")
     for layer in range(explanation.num_layers):
         for head in range(explanation.num_heads):
             where = f"layer{layer + 1}_head{head + 1}"
@@ -55,9 +65,8 @@ def to_networkx(explanation: Explanation) -> nx.MultiDiGraph:
                 graph.graph[f"q_{where}"] = float(q[0])
             else:
                 edges[f"q_{where}"] = q
-    for row in edges.to_dict("records"):
-        source, target = row.pop("source"), row.pop("target")
-        graph.add_edge(source, target, **{str(key): _plain(value) for key, value in row.items()})
+    for source, target, row in zip(*explanation.edge_index.tolist(), edges.to_dict("records")):
+        graph.add_edge(source, target, **{str(key): _plain(value) for key, value in row.items() if _known(value)})
     return graph
 
 
@@ -70,7 +79,7 @@ def pruned(explanation: Explanation, share: float = 1.0) -> Data:
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
         raise InputError(f"share: expected a number above 0 and up to 1, got {share!r}")
-    data = explanation.dataset.data
+    data = explanation.graph
     heads = explanation.num_layers * explanation.num_heads
     goes = explanation.ignored_by.sum(axis=0) >= share * heads - 1e-9
     target = data.edge_index[1].cpu().numpy()
@@ -87,6 +96,10 @@ def pruned(explanation: Explanation, share: float = 1.0) -> Data:
         if data.is_edge_attr(key):
             cut[key] = value[:, keep] if key == "edge_index" else value[keep]
     return cut
+
+
+def _known(value: object) -> bool:
+    return value == value  # NaN is not
 
 
 def _plain(value: object) -> object:

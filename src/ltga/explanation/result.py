@@ -1,47 +1,48 @@
-"""``Explanation``: what attention did on every edge of a graph, and the tables that follow from it."""
+"""``Explanation``: what attention did on every edge of a graph, and the tables that follow from it for any task."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from torch_geometric.data import Data
 
-from ltga.data import Dataset
 from ltga.errors import InputError
 from ltga.explanation import export
 from ltga.train.record import Record
 from ltga.train.record_schema import RunRecord, typed
 
-UNLABELLED = "(unlabelled)"
 PARTS = ("train", "val", "test")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     r"""Logits, index and weights of every edge, layer and head of a trained model, without dropout.
 
-    Edges come in the order of ``dataset.data.edge_index``; the self-loops that attention adds come last,
-    one per node (a self-loop of the graph's own is replaced by it, as in PyG).
+    Edges come in the order of the graph's ``edge_index``; the self-loops that attention adds come last, one per node (a
+    self-loop of the graph's own is replaced by it, as in PyG). What belongs to a task is in the subclasses:
+    :class:`~ltga.explanation.node_classes.NodeClasses`, :class:`~ltga.explanation.node_values.NodeValues`,
+    :class:`~ltga.explanation.links.Links` and :class:`~ltga.explanation.graphs.Graphs`.
 
     Attributes:
         record: the run's record.
-        dataset: the graph.
-        log_probs: ``[N, C]`` predictions of the run.
+        dataset: the data it was trained on.
         edge_index: ``[2, E]``, source and target.
-        position: ``[E]``, where the edge stands in ``dataset.data.edge_index``; -1 for an added self-loop.
+        position: ``[E]``, where the edge stands in the graph's ``edge_index``; -1 for an added self-loop.
         logits, q, weights: ``[L, E, H]`` (layers, edges, heads). For entmax ``q`` is its alpha.
         normalizer: ``"q_softmax"``, ``"entmax"`` or ``"softmax"``.
 
-    An edge is *ignored* by a head if its weight is exactly zero.
+    An edge is *ignored* by a head if its weight is exactly zero. That says what this model does not use, not that the
+    edge is wrong.
     """
 
     record: Record
-    dataset: Dataset
-    log_probs: np.ndarray
+    dataset: Any
     edge_index: np.ndarray
     position: np.ndarray
     logits: np.ndarray
@@ -49,14 +50,34 @@ class Explanation:
     weights: np.ndarray
     normalizer: str
 
+    def __repr__(self) -> str:
+        config = self.typed.config
+        edges, zeros = int((~self.self_loop).sum()), self.zero_share
+        return (
+            f"{type(self).__name__}({config.method!r} on {self.dataset.name!r}: {self.num_nodes:,} nodes, {edges:,} "
+            f"edges, {self.num_layers} layers x {self.num_heads} heads, {100 * zeros:.1f} % of weights exactly 0)"
+        )
+
+    def _repr_html_(self) -> str:
+        """The page itself, of a small sample, in a frame of the notebook."""
+        from ltga.explanation.page.notebook import framed
+
+        return framed(self)
+
     @cached_property
     def typed(self) -> RunRecord:
         """The record by its attributes."""
         return typed(self.record)
 
     @property
+    def graph(self) -> Data:
+        """The graph that was attended to."""
+        graph: Data = self.dataset.data
+        return graph
+
+    @property
     def num_nodes(self) -> int:
-        return len(self.log_probs)
+        return int(self.graph.num_nodes)  # type: ignore[arg-type]
 
     @property
     def num_layers(self) -> int:
@@ -65,6 +86,18 @@ class Explanation:
     @property
     def num_heads(self) -> int:
         return int(self.weights.shape[2])
+
+    @property
+    def node_ids(self) -> Sequence[str] | None:
+        """What people call the nodes, if it is not their numbers: no two alike."""
+        ids: Sequence[str] | None = getattr(self.dataset, "node_ids", None)
+        return ids
+
+    @property
+    def node_names(self) -> Sequence[str] | None:
+        """A name per node, if there is one; two may be alike."""
+        names: Sequence[str] | None = getattr(self.dataset, "node_names", None)
+        return names
 
     @property
     def self_loop(self) -> np.ndarray:
@@ -91,9 +124,15 @@ class Explanation:
         return everywhere
 
     @property
+    def zero_share(self) -> float:
+        """The share of all weights that are exactly zero, self-loops aside."""
+        apart = ~self.self_loop
+        return float(self.ignored[:, apart].mean()) if apart.any() else 0.0
+
+    @property
     def planted(self) -> np.ndarray | None:
         """``[E]``: edges known to be noise, where the dataset says so (``data.planted_edge``)."""
-        flag = self.dataset.data.get("planted_edge")
+        flag = self.graph.get("planted_edge")
         if flag is None:
             return None
         planted: np.ndarray = flag.cpu().numpy()[self.position] & (self.position >= 0)
@@ -111,20 +150,24 @@ class Explanation:
         squares = self._node_sums(np.square(self.weights, dtype=np.float64))
         return np.divide(1.0, squares, out=np.full_like(squares, np.nan), where=squares > 0)
 
+    def about_nodes(self) -> dict[str, np.ndarray]:
+        """What is known of every node beforehand, a column ``[N]`` each: its class, value or labels."""
+        return {}
+
+    def predictions(self) -> dict[str, np.ndarray]:
+        """What the model says of every node, a column ``[N]`` each."""
+        return {}
+
+    def about_edges(self) -> dict[str, np.ndarray]:
+        """What is known of every edge beforehand, a column ``[E]`` each."""
+        return {}
+
     def edges(self) -> pd.DataFrame:
-        """One row per edge: its ends and classes, how many heads ignore it, its mean weight by layer."""
-        names = self._label_names()
-        source, target = self.edge_index
-        columns = {
-            "source": source,
-            "target": target,
-            "position": self.position,
-            "self_loop": self.self_loop,
-            "source_class": names[source],
-            "target_class": names[target],
-            "ignored": self.unanimous,
-            "ignored_by": self.ignored_by.sum(axis=0),
-        }
+        """One row per edge: its ends, what is known of them, how many heads ignore it, its mean weight by layer."""
+        columns = self._ends()
+        for name, values in self.about_nodes().items():
+            columns |= {f"{end}_{name}": values[at] for end, at in zip(("source", "target"), self.edge_index)}
+        columns |= {"ignored": self.unanimous, "ignored_by": self.ignored_by.sum(axis=0)}
         for layer in range(self.num_layers):
             columns[f"ignored_by_layer{layer + 1}"] = self.ignored_by[layer]
             columns[f"mean_weight_layer{layer + 1}"] = self.weights[layer].mean(axis=1)
@@ -135,14 +178,9 @@ class Explanation:
     def coefficients(self) -> pd.DataFrame:
         """One row per edge, layer and head (both counted from 1): logit, q, weight, whether ignored."""
         layers, edges, heads = self.weights.shape
-        along_edges = {
-            "source": self.edge_index[0],
-            "target": self.edge_index[1],
-            "position": self.position,
-            "self_loop": self.self_loop,
-        }
-        columns = {name: np.tile(np.repeat(values, heads), layers) for name, values in along_edges.items()}
-        columns |= {
+        rows = np.tile(np.repeat(np.arange(edges), heads), layers)
+        along = pd.DataFrame(self._ends()).take(rows).reset_index(drop=True)
+        columns = {
             "layer": np.repeat(np.arange(1, layers + 1, dtype=np.int16), edges * heads),
             "head": np.tile(np.arange(1, heads + 1, dtype=np.int16), layers * edges),
             "logit": self.logits.reshape(-1),
@@ -150,26 +188,21 @@ class Explanation:
             "weight": self.weights.reshape(-1),
             "ignored": self.ignored.reshape(-1),
         }
-        return pd.DataFrame(columns)
+        return pd.concat([along, pd.DataFrame(columns)], axis=1)
 
     def nodes(self) -> pd.DataFrame:
-        """One row per node: label, prediction, and how many neighbours it attends to, by layer (head means).
+        """One row per node: what is known, what is predicted, how many neighbours it attends to by layer (head means).
 
         ``neighbors`` counts incoming edges, the self-loop included; ``effective_neighbors`` is
         1 / sum of squared weights, ``exp_entropy`` the exponential of their Shannon entropy.
         """
-        names = self._label_names()
-        predicted = self.log_probs.argmax(axis=1)
-        columns = {
-            "node": np.arange(self.num_nodes),
-            "class": names[: self.num_nodes],
-            "predicted": np.array(self.dataset.class_names, dtype=object)[predicted],
-            "probability": np.exp(self.log_probs.max(axis=1).astype(np.float64)),
-            "part": self.parts(),
-            "neighbors": np.bincount(self.edge_index[1], minlength=self.num_nodes),
-        }
-        if self.dataset.node_names is not None:
-            columns["name"] = np.array(self.dataset.node_names, dtype=object)
+        columns: dict[str, Any] = {"node": self.numbers}
+        if self.node_ids is not None:
+            columns["id"] = np.array(self.node_ids, dtype=object)
+        columns |= self.about_nodes() | self.predictions()
+        columns["neighbors"] = np.bincount(self.edge_index[1], minlength=self.num_nodes)
+        if self.node_names is not None:
+            columns["name"] = np.array(self.node_names, dtype=object)
         for layer in range(self.num_layers):
             number = layer + 1
             columns[f"effective_neighbors_layer{number}"] = self.effective_neighbors[layer].mean(axis=1)
@@ -193,36 +226,29 @@ class Explanation:
         ]
         return pd.DataFrame(rows)
 
-    def class_pairs(self) -> pd.DataFrame:
-        """One row per (class of the attending node, class of the neighbour) that occurs; self-loops aside.
+    def neighbourhood(self, node: int | str) -> pd.DataFrame:
+        """The rows of :meth:`edges` that end in ``node``, the heaviest in the last layer first.
 
-        ``ignored`` is the share of all coefficients (edges x layers x heads) that are exactly zero,
-        ``ignored_layer<k>`` the same within a layer, ``unanimous`` the share of edges that every head ignores.
+        Args:
+            node: its number or, as text, its id.
         """
-        names = self._label_names()
-        kept = ~self.self_loop
-        source, target = self.edge_index[:, kept]
-        columns: dict[str, np.ndarray] = {
-            "target_class": names[target],
-            "source_class": names[source],
-            "unanimous": self.unanimous[kept].astype(float),
-        }
-        for layer in range(self.num_layers):
-            columns[f"ignored_layer{layer + 1}"] = self.ignored_by[layer, kept] / self.num_heads
-        frame = pd.DataFrame(columns)
-        groups = frame.groupby(["target_class", "source_class"], observed=True)
-        pairs = groups.mean()
-        layers = [f"ignored_layer{layer + 1}" for layer in range(self.num_layers)]
-        pairs.insert(0, "edges", groups.size())
-        pairs.insert(1, "ignored", pairs[layers].mean(axis=1))
-        return pairs.reset_index().sort_values("ignored", ascending=False, kind="stable", ignore_index=True)
-
-    def neighbourhood(self, node: int) -> pd.DataFrame:
-        """The rows of :meth:`edges` that end in ``node``, the heaviest in the last layer first."""
-        if isinstance(node, bool) or not isinstance(node, int | np.integer) or not 0 <= node < self.num_nodes:
-            raise InputError(f"node: got {node!r}; the graph's nodes are numbered 0 to {self.num_nodes - 1}")
-        frame = self.edges()[self.edge_index[1] == node]
+        at = self.find(node)
+        frame = self.edges()[self.edge_index[1] == at]
         return frame.sort_values(f"mean_weight_layer{self.num_layers}", ascending=False, kind="stable")
+
+    def find(self, node: int | str) -> int:
+        """The number of a node, from its number or, as text, its id."""
+        if isinstance(node, str):
+            return self._find_id(node)
+        if isinstance(node, bool) or not isinstance(node, int | np.integer) or not 0 <= node < self.num_nodes:
+            known = "" if self.node_ids is None else f"; ids are text, for example {self.node_ids[0]!r}"
+            raise InputError(f"node: got {node!r}; the graph's nodes are numbered 0 to {self.num_nodes - 1}{known}")
+        return int(node)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """``[N]``: the number by which people know a node."""
+        return np.arange(self.num_nodes)
 
     def pruned(self, share: float = 1.0) -> Data:
         """The graph without the edges that at least this share of all heads ignores; see ``export.pruned``."""
@@ -232,16 +258,29 @@ class Explanation:
         """Write :meth:`coefficients` to a Parquet file; returns its path."""
         return export.write_parquet(self, path)
 
+    def to_csv(self, path: str | Path) -> Path:
+        """Write :meth:`edges` to a CSV file; returns its path."""
+        return export.write_csv(self, path)
+
     def to_graphml(self, path: str | Path) -> Path:
         """Write nodes, edges and all coefficients to a GraphML file; returns its path."""
         return export.write_graphml(self, path)
 
-    def parts(self) -> np.ndarray:
-        """``[N]``: which part of the run's split a node is in, or an empty string."""
-        parts = np.full(self.num_nodes, "", dtype=object)
-        for name, mask in zip(PARTS, self.dataset.split(self.typed.config.split)):
-            parts[mask.cpu().numpy()] = name
-        return parts
+    def _find_id(self, node: str) -> int:
+        from ltga.data.find_node import position_of
+
+        return position_of(node, self.node_ids, self.num_nodes, self.dataset.name)
+
+    def _ends(self) -> dict[str, Any]:
+        """The columns that say which edge a row is about; ids as categories, which repeat at no cost."""
+        source, target = self.edge_index
+        columns: dict[str, Any] = {"source": self.numbers[source], "target": self.numbers[target]}
+        if self.node_ids is not None:
+            ids = pd.Index(self.node_ids)
+            columns["source_id"] = pd.Categorical.from_codes(source, categories=ids)  # type: ignore[arg-type]
+            columns["target_id"] = pd.Categorical.from_codes(target, categories=ids)  # type: ignore[arg-type]
+        columns |= {"position": self.position, "self_loop": self.self_loop}
+        return columns | self.about_edges()
 
     def _node_sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over the edges that end in each node: ``[L, E, H]`` to ``[L, N, H]``."""
@@ -257,8 +296,3 @@ class Explanation:
         zeros = np.bincount(target, self.ignored_by[layer], self.num_nodes)
         total = np.bincount(target, minlength=self.num_nodes) * self.num_heads
         return np.divide(zeros, total, out=np.zeros(self.num_nodes), where=total > 0)
-
-    def _label_names(self) -> np.ndarray:
-        """``[N]``: the class name of every node."""
-        names = np.array([*self.dataset.class_names, UNLABELLED], dtype=object)  # label -1 is the last
-        return names[self.dataset.data.y.cpu().numpy()]

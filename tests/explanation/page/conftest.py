@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 import ltga
 from fixtures.browser import chromium  # noqa: F401
 from ltga.data import Dataset
-from ltga.explanation.result import Explanation
+from ltga.explanation.node_classes import NodeClasses
 from ltga.train import Protocol, fit
 
 HOSTILE = "</script><script>window.hacked = 1</script>"
@@ -43,9 +43,9 @@ def graph() -> Dataset:
 @pytest.fixture(scope="session")
 def explained(graph: Dataset) -> Any:
     """Explanations by method, with an index that has moved; made when first asked for."""
-    made: dict[str, Explanation] = {}
+    made: dict[str, NodeClasses] = {}
 
-    def explanation(method: str) -> Explanation:
+    def explanation(method: str) -> NodeClasses:
         if method not in made:
             run = fit(graph, method, protocol=Protocol.paper(epochs=3, hidden_channels=3, heads=3, init="paired"))
             with torch.no_grad():

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch_geometric.data import Data
 
-from ltga import LTGAError
-from ltga.explanation.page import content, render_page, write_page
+from ltga.data import Dataset
+from ltga.explanation.node_classes import NodeClasses
+from ltga.explanation.page import about, content, render_page, write_page
 from ltga.explanation.page.content import page_content
 from ltga.train.metrics import expected_calibration_error
 
@@ -63,7 +66,7 @@ def test_names_cannot_leave_their_place(text: str) -> None:
     parsed = Parsed(text)
     assert [kind for kind, _ in parsed.scripts] == ["application/json", None]
     assert not any(tag == "img" for tag, _ in parsed.tags)
-    assert json.loads(parsed.scripts[0][1])["class_names"][2] == "</script><script>window.hacked = 1</script>"
+    assert json.loads(parsed.scripts[0][1])["names"][2] == "</script><script>window.hacked = 1</script>"
 
 
 def test_the_arrays_are_the_explanations(explained: Any) -> None:
@@ -91,42 +94,89 @@ def test_a_heads_q_is_stored_once(explained: Any) -> None:
 
 
 def test_reliability_is_the_calibration_error_in_bins(explained: Any) -> None:
-    import torch
-
     inside = explained("ltga-head")
     test = inside.parts() == "test"
     probs = torch.from_numpy(inside.log_probs[test]).double().exp()
     bins = page_content(inside)["reliability"]["bins"]
     assert sum(each["count"] for each in bins) == test.sum()
     total = sum(each["count"] * abs(each["accuracy"] - each["confidence"]) for each in bins) / test.sum()
-    assert total == pytest.approx(
-        expected_calibration_error(probs, inside.dataset.data.y[test], content.BINS), rel=1e-6
-    )
+    assert total == pytest.approx(expected_calibration_error(probs, inside.dataset.data.y[test], about.BINS), rel=1e-6)
 
 
-def test_a_large_graph_is_stored_in_half_precision_and_says_so(
-    explained: Any, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_larger_graph_is_stored_in_half_precision_and_says_so(explained: Any, text: str) -> None:
     inside = explained("ltga-edge")
-    monkeypatch.setattr(content, "EXACT_BYTES", 1000)
-    assert page_content(inside)["arrays"]["gap"]["type"] == "float16"
-    assert "half precision" in render_page(inside) and "half precision" not in text
-    monkeypatch.setattr(content, "MOST_BYTES", 1000)
-    with pytest.raises(LTGAError, match=r"page: .*too many.*parquet"):
-        page_content(inside)
+    exact, half = whole_size(inside, 4), whole_size(inside, 2)
+    assert page_content(inside, exact)["arrays"]["gap"]["type"] == "float32"
+    content = page_content(inside, exact - 1)
+    assert content["arrays"]["gap"]["type"] == "float16" and content["sample"] is None
+    assert "half precision" in render_page(inside, exact - 1) and "half precision" not in text
+    assert page_content(inside, half)["sample"] is None and page_content(inside, half - 1)["sample"] is not None
 
 
-def test_a_page_of_twenty_thousand_nodes_stays_under_thirty_megabytes(explained: Any) -> None:
-    """8 heads, 2 layers, 94,000 edges, each with its own q: the size of gum-syntax under LTGA-Edge."""
-    inside = explained("ltga-edge")
-    rng = np.random.default_rng(0)
-    values = rng.random((2, 94_000, 8), dtype=np.float32)
-    edges = rng.integers(0, inside.num_nodes, (2, 94_000))
-    degree = np.bincount(edges[1])[edges[1]]
-    uniform = np.broadcast_to(1 / degree[:, None], values.shape).astype(np.float32)
-    position = np.full(94_000, -1)
-    large = replace(inside, edge_index=edges, position=position, logits=values, q=values + 0.5, weights=uniform)
-    assert 8e6 < len(render_page(large)) < 30e6
+def whole_size(inside: Any, width: int) -> int:
+    """The bytes that the whole graph takes, by brute force over the arrays that pages store."""
+    edges, nodes = inside.edge_index.shape[1], inside.num_nodes
+    names = sum(4 + 2 * len(name) for name in inside.dataset.node_names)
+    values = 2 * inside.num_layers * inside.num_heads  # a gap and a q each
+    return math.ceil(4 / 3 * (edges * (values * width + 5) + 24 * nodes) + names)
+
+
+@pytest.fixture(scope="module")
+def crowd(explained: Any) -> Any:
+    """Explanations of graphs of any size, with random logits and each edge's own q."""
+
+    def make(nodes: int, degree: int, layers: int = 2, heads: int = 4) -> NodeClasses:
+        rng = np.random.default_rng(0)
+        edges = np.stack([rng.integers(0, nodes, nodes * degree), np.repeat(np.arange(nodes), degree)])
+        loops = np.tile(np.arange(nodes), (2, 1))
+        both = np.concatenate([edges, loops], axis=1)
+        shape = (layers, both.shape[1], heads)
+        logits = rng.standard_normal(shape, dtype=np.float32)
+        data = Data(x=torch.zeros(nodes, 1), y=torch.from_numpy(rng.integers(0, 3, nodes)))
+        data.edge_index = torch.from_numpy(edges)
+        part = torch.arange(nodes) % 4
+        ids = [f"id{node}" for node in range(nodes)]
+        graph = Dataset("crowd", data, part < 2, part == 2, part == 3, node_ids=ids)
+        weights = np.full(shape, 1 / (degree + 1), dtype=np.float32)
+        weights[0, ::7] = 0
+        log_probs = np.log(rng.dirichlet(np.ones(3), nodes)).astype(np.float32)
+        return NodeClasses(
+            explained("ltga-edge").record, graph, both, np.append(np.arange(edges.shape[1]), np.full(nodes, -1)),
+            logits, 1.2 + 0.1 * logits, weights, "q_softmax", log_probs,
+        )  # fmt: skip
+
+    return make
+
+
+def test_a_page_of_a_large_graph_carries_a_sample_and_says_which(crowd: Any) -> None:
+    inside, most = crowd(20_000, 5), 2_000_000
+    text = render_page(inside, most)
+    assert 0.4 * most < len(text.encode()) < most + 300_000
+    content = page_content(inside, most)
+    told = content["sample"]
+    arrays = {name: np.frombuffer(base64.b64decode(a["base64"]), a["type"]) for name, a in content["arrays"].items()}
+    rows, nodes = int(arrays["row"].sum()), content["nodes"]
+    assert f"{rows:,} of 20,000 nodes" in told and f"{20_000 - nodes:,} are left out" in told
+    assert all(reason in told for reason in ("40 that ignore most", "wrong and surest", "drawn at random"))
+    assert content["exact"] and content["all_nodes"] == 20_000 and content["edges"] == (~inside.self_loop).sum()
+    assert content["node_ids"] == [f"id{number}" for number in arrays["number"]]
+    # What is there is true: every row has all edges of its node, with their logits.
+    for place in np.flatnonzero(arrays["row"])[::50]:
+        number = arrays["number"][place]
+        mine = np.flatnonzero(inside.edge_index[1] == number)
+        row = slice(arrays["start"][place], arrays["start"][place + 1])
+        np.testing.assert_array_equal(arrays["number"][arrays["source"][row]], inside.edge_index[0, mine])
+        gap = arrays["gap"].reshape(2, -1, 4)[:, row]
+        best = inside.logits[:, mine].max(axis=1, keepdims=True)
+        np.testing.assert_array_equal(gap, best - inside.logits[:, mine])
+    for picked in content["picks"].values():
+        assert picked and arrays["row"][picked].all()
+
+
+@pytest.mark.slow
+def test_a_page_of_two_hundred_thousand_nodes_stays_under_ten_megabytes(crowd: Any, tmp_path: Path) -> None:
+    path = write_page(crowd(200_000, 5, heads=8), tmp_path / "page.html")
+    assert 4e6 < path.stat().st_size < 10e6
 
 
 def test_written_whole_or_not_at_all(explained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from ltga.explanation.page import content, write_page
+from ltga.explanation.page import write_page
 from ltga.functional import segment_q_softmax
 from oracles import attention as oracle
 
@@ -105,10 +105,11 @@ def test_exp_q_keeps_its_digits_near_one(screen: Any, pages: Any) -> None:
             assert screen.js("return expQ(arguments[0], arguments[1])", x, q) == pytest.approx(float(exact), rel=1e-13)
 
 
-def test_half_precision_is_decoded(screen: Any, explained: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(content, "EXACT_BYTES", 1000)
-    screen.open(write_page(explained("ltga-edge"), tmp_path / "half.html"))
+def test_half_precision_is_decoded(screen: Any, explained: Any, tmp_path: Path) -> None:
     inside = explained("ltga-edge")
+    room = 4 / 3 * inside.edge_index.shape[1] * (2 * 2 * 3 * 2 + 8) + 8_000  # enough for halves
+    screen.open(write_page(inside, tmp_path / "half.html", int(room)))
+    assert screen.js("return !run.exact && !run.sample")
     mine = rows(inside, 5)
     gap = inside.logits[1, mine].max(axis=0) - inside.logits[1, mine]
     found = screen.js("return data.attend(5, 1, null, null).heads.map((one) => one.gaps)")

@@ -182,6 +182,17 @@ def test_the_page_itself_never_scrolls_sideways(page: Any) -> None:
     assert page.execute_script(script)
 
 
+def test_tables_are_whole_at_1280_pixels(chromium: Any, out: Path) -> None:
+    metrics = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    chromium.get((out / "index.html").as_uri())
+    chromium.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    script = """return [...document.querySelectorAll('.table .scroll')]
+        .map((one) => [one.closest('.table').id, one.scrollWidth - one.clientWidth])"""
+    sizes = chromium.execute_script(script)
+    assert len(sizes) == 4 and all(over <= 0 for _, over in sizes), sizes
+
+
 def test_light_and_dark(page: Any) -> None:
     def colour() -> Any:
         return page.execute_script("return getComputedStyle(document.body).backgroundColor")

@@ -158,7 +158,7 @@ def test_the_protocol_of_a_task_gives_way_to_what_is_asked_for() -> None:
     assert plan_task(rings, "gatv2", protocol=Protocol()).protocol == Protocol()
 
 
-def test_explaining_such_a_run_is_refused_in_a_line() -> None:
+def test_explaining_such_a_run_asks_for_its_graphs() -> None:
     run = ltga.fit(labelled("number"), "ltga-head", protocol={**QUICK, "epochs": 1})
-    with pytest.raises(InputError, match="run: is for graph regression; only runs with a class for each node"):
+    with pytest.raises(InputError, match=r"dataset: the run was made on .*; pass the data itself"):
         ltga.explain(run)

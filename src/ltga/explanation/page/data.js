@@ -26,10 +26,9 @@ const data = {
   source: (edge) => run.arrays.source[edge],
   gap: (layer, edge, head) => run.arrays.gap[(layer * data.edgeCount + edge) * run.heads + head],
   index: (layer, edge, head) => run.arrays.q[(layer * (data.ownIndex ? data.edgeCount : 1) + (data.ownIndex ? edge : 0)) * run.heads + head],
+  hasRow: (node) => !run.arrays.row || run.arrays.row[node] === 1, // all its incoming edges are in the page
+  number: (node) => (run.arrays.number ? run.arrays.number[node] : node),
   planted: (edge) => Boolean(run.arrays.planted && run.arrays.planted[edge]),
-  name: (node) => (run.node_names ? run.node_names[node] : String(node)),
-  className: (label) => (label < 0 ? run.unlabelled : run.class_names[label]),
-  label: (node) => run.arrays.label[node],
 
   /**
    * What a node does with its incoming edges, in stored order. head: a number, or null for the mean of all
@@ -48,7 +47,8 @@ const data = {
     return {
       edges, heads,
       weights: mean((one) => one.weights), gaps: mean((one) => one.gaps), indices: mean((one) => one.indices),
-      zeros: edges.map((_, k) => heads.filter((one) => one.weights[k] === 0).length),
+      // With q up to 1 no weight is zero: one that is shown so is too small for a number, and not ignored.
+      zeros: edges.map((_, k) => heads.filter((one) => one.weights[k] === 0 && one.indices[k] > 1).length),
     };
   },
 };

@@ -39,16 +39,16 @@ function choice(fieldset, options, chosen, onChange) {
 }
 
 /** A plot's frame: axes with ticks, and scales from data to pixels. */
-function frame({ width, height, x, y, xTicks, yTicks, xLabel, yLabel, format = String, label }) {
-  const left = 40, right = width - 20, top = 26, bottom = height - 36;
+function frame({ width, height, x, y, xTicks, yTicks, xLabel, yLabel, format = String, xFormat = format, yFormat = format, label, left = 40 }) {
+  const right = width - 20, top = 26, bottom = height - 36;
   const px = (value) => left + ((value - x[0]) / (x[1] - x[0])) * (right - left);
   const py = (value) => bottom - ((value - y[0]) / (y[1] - y[0])) * (bottom - top);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
   for (const tick of yTicks) {
     picture.append(svg("line", { class: "grid", x1: left, x2: right, y1: py(tick), y2: py(tick) }));
-    picture.append(svg("text", { x: left - 6, y: py(tick) + 4, "text-anchor": "end" }, format(tick)));
+    picture.append(svg("text", { x: left - 6, y: py(tick) + 4, "text-anchor": "end" }, yFormat(tick)));
   }
-  for (const tick of xTicks) picture.append(svg("text", { x: px(tick), y: bottom + 15, "text-anchor": "middle" }, format(tick)));
+  for (const tick of xTicks) picture.append(svg("text", { x: px(tick), y: bottom + 15, "text-anchor": "middle" }, xFormat(tick)));
   picture.append(svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }));
   picture.append(svg("text", { x: (left + right) / 2, y: height - 4, "text-anchor": "middle" }, xLabel));
   if (yLabel) picture.append(svg("text", { class: "title", x: 4, y: 12 }, yLabel));

@@ -12,16 +12,17 @@ from markupsafe import Markup
 
 from ltga.data.atomic import write_atomic
 from ltga.explanation.page.content import page_content
+from ltga.explanation.page.sample import PAGE_BYTES
 from ltga.explanation.result import Explanation
 
 SCRIPTS = (
-    "attention.js", "data.js", "draw.js", "overview.js", "pairs.js", "search.js", "layout.js", "view.js", "panel.js",
-    "main.js",
+    "attention.js", "data.js", "nodes.js", "draw.js", "overview.js", "quality.js", "pairs.js", "links.js", "graphs.js",
+    "search.js", "layout.js", "view.js", "pair_view.js", "whole_view.js", "panel.js", "main.js",
 )  # fmt: skip
 
 
-def render_page(explanation: Explanation) -> str:
-    """The page as text.
+def render_page(explanation: Explanation, most: int = PAGE_BYTES) -> str:
+    """The page as text, with at most about ``most`` bytes of nodes and edges.
 
     Names from the data reach the page through jinja's escaping or as JSON in which ``<``, ``>``, ``&`` and
     ``'`` are written as ``\\u003c`` and so on; scripts and styles are allowed by their hash and nothing else is.
@@ -35,13 +36,13 @@ def render_page(explanation: Explanation) -> str:
     )
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((folder / "page.html").read_text("utf-8"))
-    content = page_content(explanation)
+    content = page_content(explanation, most)
     return template.render(content=content, policy=policy, script=Markup(script), style=Markup(style))
 
 
-def write_page(explanation: Explanation, path: str | Path) -> Path:
+def write_page(explanation: Explanation, path: str | Path, most: int = PAGE_BYTES) -> Path:
     """Write the page, whole or not at all; returns its path."""
-    path, text = Path(path), render_page(explanation)
+    path, text = Path(path), render_page(explanation, most)
     write_atomic(path, lambda stream: stream.write(text.encode()))
     return path
 

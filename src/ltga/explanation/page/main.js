@@ -19,27 +19,43 @@ function update() {
 /** The address carries the node, so that Back works and a view can be sent to somebody. */
 function goTo(node, scroll = false) {
   byId("tip").hidden = true;
-  if (location.hash === `#node=${node}`) show(node);
-  else location.hash = `node=${node}`;
+  if (!data.hasRow(node)) return;
+  if (location.hash === `#node=${data.number(node)}`) show(node);
+  else location.hash = `node=${data.number(node)}`;
   if (scroll) byId("neighbourhood").scrollIntoView();
 }
 
 function show(node) {
   view.node = node;
+  view.pair = null;
   redraw();
 }
 
 function nodeInAddress() {
-  const found = /^#node=(\d+)$/.exec(location.hash);
-  return found && Number(found[1]) < run.nodes ? Number(found[1]) : null;
+  const found = /^#node=(\d+)$/.exec(location.hash), node = found ? placeOfNumber.get(Number(found[1])) : undefined;
+  return node !== undefined && data.hasRow(node) ? node : null;
 }
+
+function pairInAddress() {
+  const found = run.links ? /^#pair=(\d+)$/.exec(location.hash) : null, row = found ? run.links.rows[Number(found[1])] : null;
+  return row && row.first >= 0 && row.second >= 0 ? Number(found[1]) : null;
+}
+
+/** What the page opens with: what the address says, else what there is to see. */
+function open() {
+  const node = nodeInAddress(), pair = pairInAddress() ?? (run.links && node === null ? run.links.rows.findIndex((row) => row.first >= 0 && row.second >= 0) : -1);
+  if (node === null && pair >= 0) return showPair(pair);
+  return show(node ?? run.picks.ignored[0] ?? run.picks.wrong[0] ?? nodesThere[0]);
+}
+
+const nodesThere = Array.from({ length: run.nodes }, (_, node) => node).filter(data.hasRow);
 
 function controls() {
   const numbers = (count) => Array.from({ length: count }, (_, k) => [String(k), String(k + 1)]);
   choice(byId("layer"), numbers(run.layers), "0", (value) => { view.layer = Number(value); redraw(); });
   choice(byId("head"), [["mean", "mean"], ...numbers(run.heads)], "mean", (value) => { view.head = value === "mean" ? null : Number(value); redraw(); });
   view.hops = window.innerWidth < 700 ? 1 : 2;
-  choice(byId("hops"), [["1", "1"], ["2", "2"]], String(view.hops), (value) => { view.hops = Number(value); redraw(); });
+  if (byId("hops")) choice(byId("hops"), [["1", "1"], ["2", "2"]], String(view.hops), (value) => { view.hops = Number(value); redraw(); });
   let waiting = false;
   byId("q").addEventListener("input", () => {
     view.q = Number(byId("q").value);
@@ -52,6 +68,7 @@ function controls() {
   search(goTo);
   for (const kind of ["ignored", "wrong"]) {
     const nodes = run.picks[kind], button = byId(`pick-${kind}`);
+    if (!button) continue;
     let turn = 0;
     button.disabled = nodes.length === 0;
     button.addEventListener("click", () => {
@@ -59,7 +76,7 @@ function controls() {
       goTo(nodes[turn++ % nodes.length]);
     });
   }
-  byId("pick-random").addEventListener("click", () => goTo(Math.floor(Math.random() * run.nodes)));
+  byId("pick-random").addEventListener("click", () => goTo(nodesThere[Math.floor(Math.random() * nodesThere.length)]));
 }
 
 function theme() {
@@ -85,12 +102,20 @@ function theme() {
 
 theme();
 tiles();
-calibration();
+if (run.reliability) calibration();
+if (run.scatter) scatter();
+if (run.label_table) labelTable();
 if (run.learned) indexOverEpochs();
 sparsity();
-pairs(goTo);
+if (run.pairs) pairs(goTo);
+if (run.links) candidatePairs();
+if (run.graphs) graphTable();
 controls();
-show(nodeInAddress() ?? run.picks.ignored[0] ?? 0);
-window.addEventListener("hashchange", () => { const node = nodeInAddress(); if (node !== null && node !== view.node) show(node); });
+open();
+window.addEventListener("hashchange", () => {
+  const node = nodeInAddress(), pair = pairInAddress();
+  if (pair !== null && (!view.pair || view.pair.number !== pair)) showPair(pair);
+  else if (node !== null && (node !== view.node || view.pair)) show(node);
+});
 let shownWidth = window.innerWidth;
 window.addEventListener("resize", () => { if (window.innerWidth !== shownWidth) { shownWidth = window.innerWidth; redraw(); } });

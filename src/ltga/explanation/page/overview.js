@@ -1,12 +1,8 @@
 // Overview: headline numbers, calibration, the index over the epochs, sparsity by head.
 
 function tiles() {
-  const metrics = run.metrics[run.reliability.part] || {};
   const add = (name, value, note) => byId("tiles").append(html("div", {}, html("dt", {}, name), html("dd", {}, value, html("small", {}, note))));
-  const part = { test: "test", val: "validation" }[run.reliability.part];
-  const names = { accuracy: "accuracy", roc_auc: "ROC AUC" };
-  add(`${part[0].toUpperCase()}${part.slice(1)} ${names[run.metric]}`, percent(metrics[run.metric]), `macro-F1 ${percent(metrics.macro_f1)}`);
-  add("Calibration error", metrics.ece.toFixed(3), `NLL ${metrics.nll === null ? "∞" : metrics.nll.toFixed(3)}, Brier ${metrics.brier.toFixed(3)}`);
+  for (const score of run.scores) add(...score);
   const mean = run.head_table.reduce((sum, row) => sum + row.q, 0) / run.head_table.length;
   const values = run.head_table.map((row) => row.q);
   const range = `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)} over layers and heads`;
@@ -21,7 +17,7 @@ function tiles() {
 
 function calibration() {
   const bins = run.reliability.bins, all = bins.reduce((sum, bin) => sum + bin.count, 0);
-  byId("calibration-note").textContent = `How often the predicted class is right, by how sure the model is (${all.toLocaleString("en")} ${run.reliability.part} nodes).`;
+  byId("calibration-note").textContent = `How often the predicted class is right, by how sure the model is (${all.toLocaleString("en")} ${run.reliability.part} ${run.reliability.unit}).`;
   const unit = [0, 0.25, 0.5, 0.75, 1];
   const words = bins.map((bin) => `confidence ${percent(bin.confidence, 0)}: right ${percent(bin.accuracy, 0)} of ${bin.count}`).join("; ");
   const { picture, px, py, bottom } = frame({
@@ -30,7 +26,7 @@ function calibration() {
   });
   for (const bin of bins) {
     const x = px(bin.low) + 1, width = px(bin.high) - px(bin.low) - 2;
-    const note = `confidence ${percent(bin.confidence)}, accuracy ${percent(bin.accuracy)}, ${bin.count} nodes`;
+    const note = `confidence ${percent(bin.confidence)}, accuracy ${percent(bin.accuracy)}, ${bin.count} ${run.reliability.unit}`;
     picture.append(svg("rect", { class: "bar", x, width, y: py(bin.accuracy), height: bottom - py(bin.accuracy) }, svg("title", {}, note)));
     picture.append(svg("line", { class: "confidence", x1: x, x2: x + width, y1: py(bin.confidence), y2: py(bin.confidence) }));
   }

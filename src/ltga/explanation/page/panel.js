@@ -1,16 +1,14 @@
 // Beside the picture: what is known of the node, the curve of the index, the list of neighbours, q in words.
 
 function facts(attended) {
-  const node = view.node, predicted = run.arrays.predicted[node], label = data.label(node);
-  const right = label < 0 || predicted === label, neighbours = attended.edges.length;
+  const node = view.node, neighbours = attended.edges.length;
   const ignored = attended.edges.filter((_, k) => isIgnored(attended, k)).length;
   const partly = attended.zeros.filter((zeros) => zeros > 0).length - ignored;
-  byId("focus-title").textContent = run.node_names ? `${data.name(node)} (node ${node})` : `Node ${node}`;
-  const part = ["in no part of the split", "train", "validation", "test"][run.arrays.part[node]];
+  byId("focus-title").textContent = data.fullName(node);
+  const common = view.pair ? [["Pair", pairWords(view.pair), ""]] : [];
   const rows = [
-    ["Class", data.className(label), ""],
-    ["Predicted", `${data.className(predicted)}, ${percent(run.arrays.probability[node])}${right ? "" : " (wrong)"}`, right ? "" : "wrong"],
-    ["Part", part, ""],
+    ...common,
+    ...predictionFacts(node),
     ["Neighbours", `${neighbours}, itself included`, ""],
     ["Ignored", attended.heads.length > 1 ? `${ignored} by every head, ${partly} by some` : String(ignored), ""],
     ["Effective", `${effectiveNeighbours(attended).toFixed(2)} neighbours (1 / Σ w²)`, ""],
@@ -18,33 +16,44 @@ function facts(attended) {
   byId("focus").replaceChildren(...rows.flatMap(([name, value, kind]) => [html("dt", {}, name), html("dd", { class: kind }, value)]));
 }
 
+function pairWords(pair) {
+  const rank = pair.rank === null ? "" : `, rank ${figures(pair.rank)} of ${pair.among}`;
+  const what = pair.relation ? `${pair.relation}, answer ${pair.names[1]}` : pair.edge ? "a held-out edge" : "no edge";
+  return `${what}; probability ${percent(pair.probability)}${rank}; ${pair.common.size} common neighbours`;
+}
+
 let listed = [];
 
 /** The table of neighbours, from strong to weak; built once per node, then only its numbers change. */
 function buildList(attended) {
   const own = view.node;
-  const heads = ["Neighbour", "Class", "Gap", run.letter, "Weight", ""];
+  const known = run.words.known && !(run.kind === "nothing" && !view.pair);
+  const heads = ["Neighbour", ...(known ? [run.words.known] : []), "Gap", run.letter, "Weight"];
+  const tell = (node) => (run.kind === "nothing" ? (view.pair.common.has(node) ? "yes" : "") : data.known(node));
   const body = html("tbody");
   listed = strongestAndWeakest(ranked(attended), 150).map((k) => {
     const source = data.source(attended.edges[k]), button = html("button", { type: "button" }, source === own ? "itself" : data.name(source));
-    button.addEventListener("click", () => goTo(source));
-    const index = html("td"), weight = html("td"), bar = svg("rect", { height: 7, rx: 2 });
-    const meter = html("td", { class: "meter", "aria-hidden": "true" }, svg("svg", { viewBox: "0 0 48 7" }, svg("rect", { class: "room", width: 48, height: 7, rx: 2 }), bar));
+    button.title = data.name(source);
+    button.disabled = !data.hasRow(source);
+    button.addEventListener("click", () => press(source));
+    const index = html("td"), number = html("span"), bar = svg("rect", { height: 4, rx: 2 });
+    const meter = svg("svg", { class: "meter", viewBox: "0 0 48 4", "aria-hidden": "true" }, svg("rect", { class: "room", width: 48, height: 4, rx: 2 }), bar);
+    const weight = html("td", {}, number, meter);
     const planted = data.planted(attended.edges[k]) ? html("span", { title: "planted noise edge" }, " ✕") : "";
-    const row = html("tr", {}, html("th", { scope: "row" }, button, planted), html("td", { class: "kind", title: data.className(data.label(source)) }, data.className(data.label(source))), html("td", {}, attended.gaps[k].toFixed(2)), index, weight, meter);
+    const row = html("tr", {}, html("th", { scope: "row" }, button, planted), ...(known ? [html("td", { class: "kind", title: tell(source) }, tell(source))] : []), html("td", {}, attended.gaps[k].toFixed(2)), index, weight);
     body.append(row);
-    return { k, row, index, weight, bar };
+    return { k, row, index, weight, number, bar };
   });
-  byId("neighbours").replaceChildren(html("thead", {}, html("tr", {}, ...heads.map((name) => html("th", { scope: "col" }, name)))), body);
+  byId("neighbours").replaceChildren(html("thead", {}, html("tr", {}, ...heads.map((name, k) => html("th", { scope: "col", class: known && k === 1 ? "kind" : "" }, name)))), body);
 }
 
 function updateList(attended) {
   const most = largest(attended.weights);
-  for (const { k, row, index, weight, bar } of listed) {
+  for (const { k, row, index, weight, number, bar } of listed) {
     const zeros = attended.zeros[k], heads = attended.heads.length, zero = zeros === heads;
     row.className = zero ? "zero" : "";
     index.textContent = attended.indices[k].toFixed(2);
-    weight.textContent = zero ? "0" : attended.weights[k].toFixed(3);
+    number.textContent = zero ? "0" : attended.weights[k].toFixed(3);
     weight.title = zeros ? `ignored by ${zeros} of ${heads} heads` : "";
     bar.setAttribute("width", ((48 * attended.weights[k]) / most).toFixed(1));
   }

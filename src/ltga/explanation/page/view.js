@@ -1,15 +1,10 @@
 // The neighbourhood view. Choosing a node, layer or head redraws; moving q only changes widths and numbers.
 
-const view = { node: 0, layer: 0, head: null, hops: 2, q: null };
+const view = { node: 0, layer: 0, head: null, hops: 2, q: null, pair: null };
 
 const attendNow = (node) => data.attend(node, view.layer, view.head, view.q);
 const attendLearned = (node) => data.attend(node, view.layer, view.head, null);
 const isIgnored = (attended, k) => attended.zeros[k] === attended.heads.length;
-
-function kindOf(node) {
-  const label = data.label(node), own = data.label(view.node);
-  return label < 0 || own < 0 ? "unknown" : label === own ? "same" : "other";
-}
 
 /** A circle for the class of the node in the middle, a diamond for any other, so that colour is not needed. */
 function shape(kind, radius) {
@@ -22,11 +17,13 @@ let drawn = { edges: [], rings: [], nodes: [] };
 
 function drawGraph() {
   const picture = byId("graph"), width = Math.max(picture.parentElement.clientWidth, 260), narrow = width < 560;
-  const height = Math.round(Math.min(width, 700));
-  const plan = arrange(view.node, attendLearned, {
-    width, height, hops: view.hops, nearMost: narrow ? 18 : 36, farMost: narrow ? 70 : 150, labelRoom: narrow ? 84 : 104,
-  });
-  picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const height = Math.round(Math.min(width, run.graphs ? 560 : view.pair ? 540 : 700));
+  const plan = run.graphs ? arrangeWhole(view.node, { width, height })
+    : view.pair ? arrangePair(view.pair, attendLearned, { width, height, most: narrow ? 7 : 12 })
+      : arrange(view.node, attendLearned, { width, height, hops: view.hops, nearMost: narrow ? 18 : 36, farMost: narrow ? 70 : 150, labelRoom: narrow ? 84 : 104 });
+  picture.setAttribute("viewBox", `0 0 ${width} ${plan.height || height}`);
+  if (byId("hops")) byId("hops").hidden = view.pair !== null;
+  picture.setAttribute("class", run.graphs ? (run.graphs.molecules ? "whole molecule" : "whole") : "");
   picture.setAttribute("aria-label", `Neighbourhood of ${describeNode(view.node)}. Arrow keys move between nodes, Enter goes to one.`);
   const far = svg("g"), close = svg("g"), rings = svg("g"), nodes = svg("g");
   drawn = { edges: [], rings: [], nodes: [], plan };
@@ -35,25 +32,26 @@ function drawGraph() {
     for (const k of row.drawn) {
       const from = plan.places.get(data.source(start + k));
       if (!from) continue;
-      const element = svg("path", { class: "edge", d: from.hop === 1 && to.hop === 1 ? chord(from, to, plan.places.get(view.node)) : path([[from.x, from.y], [to.x, to.y]]) });
-      (to.hop ? far : close).append(element);
-      drawn.edges.push({ element, node: row.node, k, far: to.hop > 0, planted: data.planted(start + k) });
+      const element = svg("path", { class: "edge", d: run.graphs ? halfEdge(from, to) : from.hop === 1 && to.hop === 1 ? chord(from, to, plan.places.get(view.node)) : path([[from.x, from.y], [to.x, to.y]]) });
+      (to.hop && !run.graphs ? far : close).append(element);
+      drawn.edges.push({ element, node: row.node, k, far: to.hop > 0 && !run.graphs, planted: data.planted(start + k) });
     }
   }
   const compact = narrow || plan.first.length > 24;
-  const radii = [21, compact ? 8 : 10, 4];
+  const radii = run.graphs ? [plan.radius, plan.radius, 4] : [21, compact ? 8 : 10, 4];
   for (const [node, place] of plan.places) {
-    if (place.hop < 2 && (place.hop === 0 || view.hops === 2)) {
+    if (!run.graphs && place.hop < 2 && (place.hop === 0 || (view.hops === 2 && !view.pair)) && data.hasRow(node)) {
       const ring = svg("circle", { class: `edge${place.hop ? " far" : ""}`, cx: place.x, cy: place.y, r: radii[place.hop] + (place.hop ? 3 : 6) });
       rings.append(ring);
       drawn.rings.push({ element: ring, node, far: place.hop > 0 });
     }
     nodes.append(nodeMark(node, place, radii[place.hop], plan));
   }
-  picture.replaceChildren(far, close, rings, nodes);
+  const extra = view.pair ? [pairArc(plan)] : run.graphs && run.graphs.molecules ? [bondLines(plan)] : [];
+  picture.replaceChildren(far, close, rings, ...extra, nodes);
   drawn.nodes[0].element.setAttribute("tabindex", "0");
   legend();
-  describeShown(plan);
+  (run.graphs ? describeWhole : view.pair ? describePair : describeShown)(plan);
 }
 
 /** An edge between two nodes of the same ring bends towards the middle. */
@@ -63,13 +61,16 @@ function chord(from, to, centre) {
 }
 
 function nodeMark(node, place, radius, plan) {
-  const kind = kindOf(node), classes = ["centre", "near", "far"][place.hop];
+  const kind = kindOf(node), focus = run.graphs && node === view.node ? " focus" : "";
+  const classes = `${["centre", "near", "far"][place.hop]}${focus}${data.hasRow(node) ? "" : " outside"}`;
   const mark = svg("g", { class: `node ${classes} ${kind}`, transform: `translate(${place.x.toFixed(1)} ${place.y.toFixed(1)})`, role: "button", tabindex: "-1", "data-node": node });
   mark.append(shape(kind, radius));
   if (place.hop === 2) mark.append(svg("circle", { r: 9, fill: "transparent" })); // a larger thing to hit
-  if (place.hop === 1) mark.append(label(node, place, radius, plan));
-  if (place.hop === 0) mark.append(svg("text", { "text-anchor": "middle", y: radius + 26 }, shorten(data.name(node), 16)));
-  mark.addEventListener("click", () => goTo(node));
+  if (run.graphs) mark.append(...wholeLabel(node, radius));
+  else if (view.pair) mark.append(pairLabel(node, place, radius, plan));
+  else if (place.hop === 1) mark.append(label(node, place, radius, plan));
+  else if (place.hop === 0) mark.append(svg("text", { "text-anchor": "middle", y: radius + 26 }, shorten(data.name(node), 16)));
+  mark.addEventListener("click", () => press(node));
   mark.addEventListener("pointerenter", () => tip(mark, node));
   mark.addEventListener("focus", () => tip(mark, node));
   for (const gone of ["pointerleave", "blur"]) mark.addEventListener(gone, () => { byId("tip").hidden = true; });
@@ -77,12 +78,19 @@ function nodeMark(node, place, radius, plan) {
   return mark;
 }
 
+/** A pair stays while its ends are pressed; any other node is gone to. */
+function press(node) {
+  if (!view.pair || !view.pair.ends.includes(node)) return goTo(node);
+  view.node = node;
+  return redraw();
+}
+
 const LETTER = 6.6; // pixels, about
 
 /** A neighbour's name and class, or as much of it as there is room for between the rings. */
 function labelText(node, plan) {
   const room = Math.max(4, Math.floor((view.hops === 2 ? plan.outer - plan.near - 24 : plan.labelRoom - 22) / LETTER));
-  const name = data.name(node), both = `${shorten(name, 12)} · ${shorten(data.className(data.label(node)), 8)}`;
+  const name = data.name(node), known = data.known(node), both = known ? `${shorten(name, 12)} · ${shorten(known, 8)}` : name;
   return both.length <= room ? both : shorten(name, room);
 }
 
@@ -105,7 +113,7 @@ function updateGraph() {
   const attended = (node) => { if (!rows.has(node)) rows.set(node, attendNow(node)); return rows.get(node); };
   const style = (element, weight, zero, far, planted, extra = "") => {
     element.setAttribute("class", `edge${far ? " far" : ""}${zero ? " zero" : ""}${planted ? " planted" : ""}${extra}`);
-    element.setAttribute("stroke-width", (zero ? 1 : far ? Math.min(0.6 + 9 * weight, 6) : Math.min(1 + 26 * weight, 14)).toFixed(2));
+    element.setAttribute("stroke-width", (run.graphs ? wholeWidth(weight, zero) : zero ? 1 : far ? Math.min(0.6 + 9 * weight, 6) : Math.min(1 + 26 * weight, 14)).toFixed(2));
   };
   const words = new Map();
   for (const edge of drawn.edges) {
@@ -120,14 +128,14 @@ function updateGraph() {
     if (ring.node === view.node && k >= 0) words.set(view.node, [`Attends to itself with weight ${row.weights[k].toFixed(3)}`]);
   }
   for (const one of drawn.nodes) {
-    one.words = [describeNode(one.node), ...(words.get(one.node) || []).slice(0, 3)];
+    one.words = [describeNode(one.node), ...(words.get(one.node) || []).slice(0, 3), ...(data.hasRow(one.node) ? [] : ["Its own neighbours are not in this page"])];
     one.element.setAttribute("aria-label", one.words.join(". "));
   }
   return attended(view.node);
 }
 
 function edgeWords(row, edge) {
-  const heads = row.heads.length, zeros = row.zeros[edge.k], to = edge.far ? `${data.name(edge.node)} gives it ` : "";
+  const heads = row.heads.length, zeros = row.zeros[edge.k], to = edge.far || run.graphs || view.pair ? `${data.name(edge.node)} gives it ` : "";
   const ignored = zeros === 0 ? "" : heads === 1 ? ", ignored" : `, ignored by ${zeros} of ${heads} heads`;
   return `${to}${to ? "weight" : "Weight"} ${row.weights[edge.k].toFixed(3)}${ignored}${edge.planted ? ", a planted edge" : ""}`;
 }
@@ -144,14 +152,18 @@ function tip(mark, node) {
 function legend() {
   const sample = (...marks) => svg("svg", { viewBox: "0 0 26 12", "aria-hidden": "true" }, ...marks);
   const line = (kind, width) => svg("line", { class: kind, x1: 0, x2: 26, y1: 6, y2: 6, "stroke-width": width });
+  const shapes = run.graphs || (run.kind === "nothing" && !view.pair) ? [] : [
+    [sample(svg("circle", { class: "same", cx: 13, cy: 6, r: 5.5 })), run.words.same],
+    [sample(svg("path", { class: "other", d: "M13 0L19 6L13 12L7 6Z" })), run.words.other],
+  ];
+  const molecule = run.graphs && run.graphs.molecules;
   const items = [
-    [sample(svg("circle", { class: "same", cx: 13, cy: 6, r: 5.5 })), "same class as the node"],
-    [sample(svg("path", { class: "other", d: "M13 0L19 6L13 12L7 6Z" })), "another class"],
+    ...shapes,
     [sample(svg("path", { class: "thick", fill: "var(--edge)", d: "M0 5.5L26 1V11L0 6.5Z" })), "width: weight"],
-    [sample(line("dash", 1.5)), "ignored (exactly 0)"],
+    [sample(line(molecule ? "hatch" : "dash", molecule ? 8 : 1.5)), "ignored by this model (exactly 0)"],
   ];
   if (run.arrays.planted) items.push([sample(line("planted", 3)), "planted noise"]);
-  items.push([sample(svg("circle", { class: "thin", cx: 13, cy: 6, r: 4.5, fill: "none", "stroke-width": 2 })), "ring: self-loop"]);
+  if (!run.graphs) items.push([sample(svg("circle", { class: "thin", cx: 13, cy: 6, r: 4.5, fill: "none", "stroke-width": 2 })), "ring: self-loop"]);
   byId("legend").replaceChildren(...items.map(([mark, text]) => html("span", {}, mark, text)));
 }
 
@@ -170,7 +182,7 @@ function walkWithKeys(event) {
   if (current < 0) return;
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
-    goTo(marks[current].node);
+    press(marks[current].node);
     return;
   }
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];

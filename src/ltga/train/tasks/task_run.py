@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ltga.data import Dataset, GraphCollection, GraphFolder, LinkSplit, NodeDataset, Triples, split_links
+from ltga.data import Dataset, GraphCollection, GraphFolder, LinkSplit, NodeDataset, Triples
 from ltga.errors import InputError, RecordError
 from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
@@ -34,6 +34,7 @@ from ltga.train.tasks import graph_task, link_task, node_task, typed_task
 from ltga.train.tasks.choose import Anything, fingerprint
 from ltga.train.tasks.objectives import Scale
 from ltga.train.tasks.prepared import Prepared
+from ltga.train.tasks.run_data import links_of
 from ltga.train.tasks.task_options import TaskOptions, as_options
 
 LINK_SPLITS = 10  # ways in which the edges of a graph are divided, by number
@@ -79,6 +80,7 @@ class PlannedTask:
     options: TaskOptions
     minibatch: MiniBatch | None
     config: dict[str, Any]
+    reading: Mapping[str, Any] | None = None  # how to find and read the data again
 
     @cached_property
     def id(self) -> str:
@@ -141,6 +143,7 @@ def plan_task(
     """A run on any task but node classification; a graph with classes is asked for its links."""
     check_seed(seed)
     data = data.dataset() if isinstance(data, GraphFolder) else data
+    reading = getattr(data, "reading", None)
     splits = getattr(data, "num_splits", 1)
     task = str(data.task)
     if isinstance(data, Dataset):
@@ -149,7 +152,7 @@ def plan_task(
     if isinstance(data, Dataset):
         if isinstance(split, bool) or not isinstance(split, int) or split < 0:
             raise InputError(f"split: got {split!r}; give a whole number from 0, which decides what edges are held out")
-        data = split_links(data.data, data.name, seed=split)
+        data = links_of(data, split)
     elif not isinstance(data, LinkSplit):
         data.split(split)  # complains about a split that is not there
     if minibatch is not None and KINDS[task] is not node_task:
@@ -175,7 +178,7 @@ def plan_task(
         checked_configuration(config)
     except ValueError as error:
         raise InputError(f"{data.name}: cannot be run as it is ({error})") from None
-    return PlannedTask(data, task, protocol, chosen, minibatch, config)
+    return PlannedTask(data, task, protocol, chosen, minibatch, config, reading)
 
 
 def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, method: str = "ltga-head") -> Protocol:
@@ -219,6 +222,8 @@ def execute_task(
         "median_epoch_seconds": float(np.median([info.seconds for info in outcome.history])),
     }
     observed |= {"target": prepared.target, "metric": prepared.task.target.metric}
+    if planned.reading is not None and planned.reading.get("format") != "named":
+        observed["reading"] = dict(planned.reading)
     if at_bound := model.heads_at_bound():
         observed["heads_at_bound"] = at_bound
     shape = KINDS[planned.task].shape(planned.data)

@@ -1,0 +1,60 @@
+"""The data of a finished run on another task, read as it was read then."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ltga.data import Dataset, LinkSplit, MendedWarning, NodeDataset, load_dataset, split_links
+from ltga.data.readings import read_again
+from ltga.errors import InputError
+from ltga.train.fitting import Run
+from ltga.train.tasks.choose import Anything, choose, fingerprint
+
+
+def links_of(dataset: Dataset | NodeDataset, split: int) -> LinkSplit:
+    """The links of a graph, divided by the number of a split; the nodes keep what people call them."""
+    links = split_links(dataset.data, dataset.name, seed=split)
+    return replace(links, node_ids=getattr(dataset, "node_ids", None), node_names=dataset.node_names)
+
+
+def data_of(run: Run, data: Any = None, root: str | Path | None = None) -> Anything:
+    """What a run was made on, checked against the fingerprint in its record.
+
+    Args:
+        run: a finished run on another task than node classification.
+        data: the data, or where it is now; looked up by its name or where the record says it was read if left out.
+        root: folder to look for known datasets in.
+    """
+    config = run.typed.config
+    found = choose(_read(run, data, root), "link" if config.task == "link prediction" else None)
+    if config.task == "link prediction" and isinstance(found, Dataset | NodeDataset):
+        found = links_of(found, config.split)
+    if found.task != config.task:
+        raise InputError(f"dataset: {found.name!r} is for {found.task}, but the run is for {config.task}")
+    if fingerprint(found) != config.dataset.fingerprint:
+        raise InputError(
+            f"dataset: {found.name!r} is not what this run was made on ({config.dataset.name!r}, fingerprint "
+            f"{config.dataset.fingerprint[:12]}); features, targets, edges or splits differ"
+        )
+    return found
+
+
+def _read(run: Run, data: Any, root: str | Path | None) -> Any:
+    reading, name = run.typed.reading, run.typed.config.dataset.name
+    if data is not None and not isinstance(data, str | Path):
+        return data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MendedWarning)  # it was said when the run was made
+        if reading is not None:
+            return read_again(reading, data, root)
+        if data is not None:
+            return load_dataset(data, root)
+        try:
+            return load_dataset(name, root)
+        except InputError:
+            raise InputError(
+                f"dataset: the run was made on {name!r}, which is not a known dataset; pass the data itself"
+            ) from None
