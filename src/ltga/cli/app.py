@@ -146,21 +146,87 @@ def train(
     from ltga.cli.plan import graph_asked_for, make_plan
     from ltga.data.dataset_names import is_node_classification
 
-    changes = [*(settings or ()), *([] if metric is None else [f"metric={metric}"])]
+    changes = settings or ()
     names = None if method is None else method.split(",")
     if not is_node_classification(graph_asked_for(dataset, config), task):
         from ltga.cli.task_command import other_task_plan, train_other_task
 
-        other = other_task_plan(dataset, names, seeds, changes, config, protocol, task)
+        other = other_task_plan(dataset, names, seeds, changes, config, protocol, task, metric)
         train_other_task(results(), messages(quiet), other, out, page, data, convention, fresh, json_wanted)
         return
-    plan = make_plan(dataset, names, seeds, changes, config, protocol)
+    plan = make_plan(dataset, names, seeds, changes, config, protocol, metric)
     prepared = preparation(prepare)
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
     train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch)
+
+
+@app.command()
+def tune(
+    dataset: Graph = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods to choose among, comma-separated. Default: gatv2,ltga-head,entmax-head.",
+            autocompletion=complete_methods,
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="How many settings to try, those of earlier calls included.")] = 30,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial is begun.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides what is tried.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that try settings at the same time.")] = 1,
+    prune: Annotated[bool, typer.Option("--prune", help="Cut short what does worse than half of the others.")] = False,
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=LOW..HIGH|A,B",
+            help="What to try of a setting, for example lr=0.001..0.1 or heads=1,2; repeatable.",
+        ),
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="What settings are chosen by, as for `ltga train`.")] = None,
+    settings: Settings = None,
+    protocol: Annotated[str | None, typer.Option(help="'recommended' or 'paper': the settings to start from.")] = None,
+    config: Config = None,
+    out: Annotated[Path, typer.Option(help="Folder where runs are stored; a trial that is there is not run again.")] = (
+        Path("runs")
+    ),
+    task: Annotated[
+        str | None, typer.Option(help="'node', 'link' or 'graph', where it does not follow from the data.")
+    ] = None,
+    convention: Convention = None,
+    prepare: Prepare = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="As for `ltga train`.")] = None,
+    fanout: Annotated[str | None, typer.Option(help="As for `ltga train`.")] = None,
+    full_batch: Annotated[bool, typer.Option("--full-batch", help="As for `ltga train`.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
+    json_wanted: Json = False,
+    data: Data = None,
+) -> None:
+    r"""Look for settings that suit a graph, by its validation part; needs Optuna (pip install 'ltga\[tune]').
+
+    Every trial is a run as `ltga train` makes them. The same command goes on where it was stopped; with more --trials
+    it looks further. A setting given with --set is left as it is. The chosen settings are printed as a command.
+
+    Examples:
+
+    ltga tune my-folder/ --trials 50
+
+    ltga tune cora --method ltga-head,gcn --search lr=0.001..0.1 --search heads=1,2,4 --timeout 600
+    """
+    from ltga.cli.plan import graph_asked_for
+    from ltga.data.dataset_names import is_node_classification
+
+    node_classes = is_node_classification(graph_asked_for(dataset, config), task)
+    from ltga.cli.tune_command import tune_graph
+    from ltga.cli.tune_report import Request
+
+    asked = Request(
+        dataset, method, trials, timeout, seed, jobs, prune, tuple(search or ()), tuple(settings or ()), metric,
+        protocol, config, task, out, convention, tuple(prepare or ()), batch_size, fanout, full_batch, data,
+    )  # fmt: skip
+    tune_graph(results(), messages(quiet), asked, node_classes, batches(batch_size, fanout, full_batch), json_wanted)
 
 
 @app.command()

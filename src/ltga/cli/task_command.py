@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config
+from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
 from ltga.cli.terminal import plain_table, say
 from ltga.data import load_dataset
 from ltga.errors import InputError, LTGAError
@@ -79,6 +79,7 @@ def other_task_plan(
     config: Path | None,
     base: str | None,
     task: str | None,
+    metric: str | None = None,
 ) -> TaskPlan:
     """What is asked for, as :func:`~ltga.cli.plan.make_plan` reads it.
 
@@ -90,7 +91,7 @@ def other_task_plan(
     base = base or stored.get("base", "recommended")
     if base not in PROTOCOLS:
         raise InputError(f"--protocol: expected 'recommended' or 'paper', got {base!r}")
-    given = parse_changes(changes)
+    given = with_metric(parse_changes(changes), metric)
     known = {field.name for field in fields(TaskOptions)}
     options = {name: setting_value(name, text) for name, text in given.items() if name in known}
     below = {} if base == "recommended" else {"metric": "loss", **PROTOCOLS[base]}

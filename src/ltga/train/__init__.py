@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ltga.train.minibatch import MiniBatch
     from ltga.train.protocol import Protocol
     from ltga.train.tensorboard import TensorBoard
+    from ltga.train.tuning.search import tune
 
 __all__ = [
     "EpochInfo",
@@ -23,6 +24,7 @@ __all__ = [
     "TensorBoard",
     "fit",
     "load_run",
+    "tune",
 ]
 
 __getattr__ = lazy_names(
@@ -34,5 +36,6 @@ __getattr__ = lazy_names(
         "ltga.train.minibatch": "MiniBatch",
         "ltga.train.protocol": "Protocol",
         "ltga.train.tensorboard": "TensorBoard",
+        "ltga.train.tuning.search": "tune",
     },
 )
