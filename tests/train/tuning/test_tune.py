@@ -166,6 +166,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"search": {"lrr": (0.1, 0.2)}}, "search: lrr: the protocol has no such setting"),
     ({"search": {"lr": (0.2, 0.1)}}, "search: lr: a range goes from the lower to the higher end"),
     ({"search": {"lr": []}}, r"search: lr: expected \(low, high\) or a list"),
+    ({"search": {"heads": ["8"]}}, "search: heads: expected a value like 8, got '8'"),
     ({"search": {"lr": 0.1}}, r"search: lr: expected \(low, high\) or a list"),
     ({"search": {"dropout": (0.5, 1.5)}}, "search: dropout: .*less than 1"),
     ({"search": {"lr": (0.1, 0.2)}, "protocol": {"lr": 0.1}}, "search: lr is also set to one value"),

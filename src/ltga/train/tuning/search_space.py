@@ -150,7 +150,7 @@ def _checked(name: str, asked: Any) -> Choices | Range:
             understood = getattr(Protocol(**{name: value}), name)
         except InputError as error:
             raise InputError(f"search: {error}") from None
-        if understood != value:
+        if isinstance(understood, str) != isinstance(value, str):  # pydantic reads '8' as 8
             raise InputError(f"search: {name}: expected a value like {understood!r}, got {value!r}")
     return made
 
