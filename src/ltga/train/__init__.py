@@ -8,6 +8,13 @@ from ltga.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ltga.train.classifier import LTGAClassifier
+    from ltga.train.estimators import (
+        LTGAGraphClassifier,
+        LTGAGraphRegressor,
+        LTGALinkPredictor,
+        LTGAMultiLabelClassifier,
+        LTGARegressor,
+    )
     from ltga.train.fitting import Run, fit, load_run
     from ltga.train.loop import EpochInfo
     from ltga.train.minibatch import MiniBatch
@@ -18,6 +25,11 @@ if TYPE_CHECKING:
 __all__ = [
     "EpochInfo",
     "LTGAClassifier",
+    "LTGAGraphClassifier",
+    "LTGAGraphRegressor",
+    "LTGALinkPredictor",
+    "LTGAMultiLabelClassifier",
+    "LTGARegressor",
     "MiniBatch",
     "Protocol",
     "Run",
@@ -31,6 +43,9 @@ __getattr__ = lazy_names(
     __name__,
     {
         "ltga.train.classifier": "LTGAClassifier",
+        "ltga.train.estimators": (
+            "LTGAGraphClassifier LTGAGraphRegressor LTGALinkPredictor LTGAMultiLabelClassifier LTGARegressor"
+        ),
         "ltga.train.fitting": "Run fit load_run",
         "ltga.train.loop": "EpochInfo",
         "ltga.train.minibatch": "MiniBatch",
