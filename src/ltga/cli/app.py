@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -148,19 +148,24 @@ def train(
 
     changes = settings or ()
     names = None if method is None else method.split(",")
-    if not is_node_classification(graph_asked_for(dataset, config), task):
+    prepared = preparation(prepare)
+
+    def train_other(given: Any = None) -> None:
         from ltga.cli.task_command import other_task_plan, train_other_task
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task, metric)
-        train_other_task(results(), messages(quiet), other, out, page, data, convention, fresh, json_wanted)
+        where = (out, page, data, convention, fresh, json_wanted, prepared, given)
+        train_other_task(results(), messages(quiet), other, *where)
+
+    if not is_node_classification(graph_asked_for(dataset, config), task):
+        train_other()
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol, metric)
-    prepared = preparation(prepare)
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch)
+    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch, train_other)
 
 
 @app.command()

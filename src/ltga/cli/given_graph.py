@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
-from ltga.data import Dataset, MendedWarning, Preparation, load_graph
+from ltga.data import Dataset, MendedWarning, Preparation, load_dataset, load_graph
 
 
 def load_given(
@@ -15,3 +16,10 @@ def load_given(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MendedWarning)
         return load_graph(name, data, convention=convention, preparation=preparation)
+
+
+def load_any(name: str, data: Path | None, convention: str | None, preparation: Preparation | None) -> Any:
+    """The same, whatever there is to predict."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MendedWarning)
+        return load_dataset(name, data, convention=convention, preparation=preparation)

@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ltga.cli.given_graph import load_any
 from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
 from ltga.cli.terminal import plain_table, say
-from ltga.data import load_dataset
+from ltga.data import NodeDataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import Method, find_method
 from ltga.train import Run, load_run
@@ -111,11 +112,17 @@ def train_other_task(
     convention: str | None = None,
     fresh: bool = False,
     json_wanted: bool = False,
+    preparation: Preparation | None = None,
+    given: NodeDataset | None = None,
 ) -> None:
-    """Train every method with every seed, store the runs and print a comparison with what needs no training."""
+    """Train every method with every seed, store the runs and print a comparison with what needs no training.
+
+    ``given`` is the dataset, where it has been loaded already.
+    """
     if page is not None:
         raise InputError("--page: is for a class per node; leave it out")
-    dataset = choose(load_dataset(plan.dataset, data, convention=convention), plan.task)
+    loaded = load_any(plan.dataset, data, convention, preparation) if given is None else given
+    dataset = choose(loaded, plan.task)
     dataset_name = clean_text(dataset.name)
     methods = plan.methods or (*METHODS, *(("gin",) if plan.task == "graph" or "graph" in str(dataset.task) else ()))
     planned = {
@@ -127,6 +134,8 @@ def train_other_task(
     first = next(iter(planned.values()))
     task = first[0].task
     messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
+    for note in getattr(dataset, "notes", ()):
+        say(messages, note)
     done = all_runs(planned, runs, fresh, messages)
     rows = [
         *reference_rows(first),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -12,12 +13,12 @@ from rich.progress import TaskID
 
 from ltga.cli.allocator import keep_freed_memory
 from ltga.cli.compiled import compiled_kernels
-from ltga.cli.given_graph import load_given
+from ltga.cli.given_graph import load_any
 from ltga.cli.output import check_output
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, simple_rows, table
 from ltga.cli.terminal import run_bar, say
-from ltga.data import Dataset, Preparation
+from ltga.data import Dataset, NodeDataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
@@ -45,12 +46,17 @@ def train_and_compare(
     preparation: Preparation | None = None,
     minibatch: MiniBatch | None = None,
     full_batch: bool = False,
+    otherwise: Callable[[NodeDataset], None] | None = None,
 ) -> None:
     """Train every method with every seed, store the runs, print a comparison and write a page.
 
-    Runs that ``store`` already holds are taken from there unless ``fresh``.
+    Runs that ``store`` already holds are taken from there unless ``fresh``. Tables that turn out to hold numbers or
+    several labels to predict are handed to ``otherwise``.
     """
-    graph = load_given(plan.dataset, data, convention, preparation)
+    graph = load_any(plan.dataset, data, convention, preparation)
+    if isinstance(graph, NodeDataset) and otherwise is not None:
+        otherwise(graph)
+        return
     graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
     check_plan(plan, graph)
     runs = Store(store, "--out")

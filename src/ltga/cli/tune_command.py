@@ -10,19 +10,19 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.console import Console
 
 from ltga.cli.allocator import keep_freed_memory
-from ltga.cli.given_graph import load_given
+from ltga.cli.given_graph import load_any
 from ltga.cli.options import preparation
 from ltga.cli.plan import make_plan, parse_changes, read_config
 from ltga.cli.task_command import other_task_plan
 from ltga.cli.terminal import run_bar, say
 from ltga.cli.tune_report import Request, as_json, sentences, table
-from ltga.data import load_dataset
+from ltga.data import NodeDataset
 from ltga.errors import InputError
 from ltga.train import EpochInfo, MiniBatch, Protocol
 from ltga.train.batches import choose_batches
@@ -37,6 +37,17 @@ HELPER = "LTGA_TUNE_HELPER"  # names the process that a helping one was started 
 LOOK_SECONDS = 0.5
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What is tuned: data, methods, the protocol to start from, and the settings that stay as they are."""
+
+    dataset: Anything
+    methods: Sequence[str]
+    protocol: Protocol | Mapping[str, Any]
+    fixed: set[str]
+    options: Mapping[str, Any] | None = None
+
+
 def tune_graph(
     results: Console,
     messages: Console,
@@ -47,30 +58,14 @@ def tune_graph(
 ) -> None:
     """Search, print the outcome and the command that trains the chosen settings."""
     wished = _labelled(parse_search, asked.search)
-    dataset: Anything
-    base: Protocol | Mapping[str, Any]
-    if node_classes:
-        plan = make_plan(asked.dataset, _names(asked), 1, asked.settings, asked.config, asked.protocol, asked.metric)
-        stored = {} if asked.config is None else read_config(asked.config)
-        fixed = {*parse_changes(asked.settings), *stored.get("protocol", {})}
-        methods, base, options = plan.methods, plan.protocol, None
-        _labelled(search_space, methods, fixed, wished)  # a typo should not wait for the graph
-        graph = load_given(plan.dataset, asked.data, asked.convention, preparation(list(asked.prepare)))
-        graph.name = clean_text(graph.name)
-        dataset = graph
-        if minibatch is None and not asked.full_batch:
-            minibatch, why = choose_batches(graph, methods, plan.protocol)
-            if minibatch is not None:
-                say(messages, why)
-                asked = replace(asked, batch_size=minibatch.batch_size, fanout=str(minibatch.fanout))
-    else:
-        other = other_task_plan(
-            asked.dataset, _names(asked), 1, asked.settings, asked.config, asked.protocol, asked.task, asked.metric
-        )  # fmt: skip
-        methods, base, options, fixed = other.methods or METHODS, other.protocol, other.options, set(other.protocol)
-        _labelled(search_space, methods, fixed, wished)
-        dataset = choose(load_dataset(other.dataset, asked.data, convention=asked.convention), other.task)
-    space = {**wished, **{name: None for name in fixed if name in SPACE}}
+    work = _node_work(asked, wished) if node_classes else _other_work(asked, wished)
+    dataset, methods = work.dataset, work.methods
+    if isinstance(work.protocol, Protocol) and minibatch is None and not asked.full_batch:
+        minibatch, why = choose_batches(dataset, methods, work.protocol)  # type: ignore[arg-type]
+        if minibatch is not None:
+            say(messages, why)
+            asked = replace(asked, batch_size=minibatch.batch_size, fanout=str(minibatch.fanout))
+    space = {**wished, **{name: None for name in work.fixed if name in SPACE}}
     searched = ", ".join(search_space(methods, (), space))
     say(messages, f"{dataset.name}: {asked.trials} trials of {', '.join(methods)}; searched: {searched}")
     for note in getattr(dataset, "notes", ()):
@@ -78,10 +73,10 @@ def tune_graph(
     keep_freed_memory()
     with _helpers(asked), _Live(messages, asked.trials) as live:
         tuned = tune(
-            dataset, methods, asked.trials, store=Store(asked.out, "--out"), protocol=base, search=space,
+            dataset, methods, asked.trials, store=Store(asked.out, "--out"), protocol=work.protocol, search=space,
             timeout=asked.timeout, seed=asked.seed, prune=asked.prune, jobs=asked.jobs, minibatch=minibatch,
-            task=None if node_classes else asked.task,  # type: ignore[arg-type]
-            options=options, watch=live.ended, callbacks=(live.epoch,),
+            task=asked.task, options=work.options,  # type: ignore[arg-type]
+            watch=live.ended, callbacks=(live.epoch,),
         )  # fmt: skip
     if HELPER in os.environ:
         return
@@ -91,6 +86,30 @@ def tune_graph(
     results.print(table(tuned))
     for sentence in sentences(tuned, asked):
         say(results, sentence)
+
+
+def _node_work(asked: Request, wished: Mapping[str, Any]) -> _Work:
+    """Classes of nodes, unless the tables turn out to hold something else."""
+    plan = make_plan(asked.dataset, _names(asked), 1, asked.settings, asked.config, asked.protocol, asked.metric)
+    stored = {} if asked.config is None else read_config(asked.config)
+    fixed = {*parse_changes(asked.settings), *stored.get("protocol", {})}
+    _labelled(search_space, plan.methods, fixed, wished)  # a typo should not wait for the graph
+    graph = load_any(plan.dataset, asked.data, asked.convention, preparation(list(asked.prepare)))
+    if isinstance(graph, NodeDataset):
+        return _other_work(asked, wished, graph)
+    graph.name = clean_text(graph.name)
+    return _Work(graph, plan.methods, plan.protocol, fixed)
+
+
+def _other_work(asked: Request, wished: Mapping[str, Any], given: NodeDataset | None = None) -> _Work:
+    plan = other_task_plan(
+        asked.dataset, _names(asked), 1, asked.settings, asked.config, asked.protocol, asked.task, asked.metric
+    )  # fmt: skip
+    methods, fixed = plan.methods or METHODS, set(plan.protocol)
+    _labelled(search_space, methods, fixed, wished)
+    prepared = preparation(list(asked.prepare))
+    loaded = load_any(plan.dataset, asked.data, asked.convention, prepared) if given is None else given
+    return _Work(choose(loaded, plan.task), methods, plan.protocol, fixed, plan.options)
 
 
 def _names(asked: Request) -> list[str] | None:

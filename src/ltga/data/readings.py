@@ -9,13 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ltga.data.dataset import Dataset
 from ltga.data.load import load_dataset
 from ltga.data.prepare import FittedPreparation, PreparedGraph
 from ltga.errors import InputError, LTGAError, RecordError
 
 
-def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path | None = None) -> Dataset:
+def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path | None = None) -> Any:
     """The dataset that a `Dataset.reading` tells of.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from ltga.data import Dataset, MendedWarning, load_graph
+from ltga.data import Dataset, MendedWarning, NodeDataset, load_dataset, load_graph
 from ltga.data.readings import prepare_like, read_again
 from ltga.errors import InputError
 from ltga.train.fitting import Run
@@ -44,8 +44,19 @@ def graph_to_predict(run: Run, source: Any = None, root: str | Path | None = Non
     if source is not None and reading is not None and "preparation" in reading:
         prepared = prepare_like(reading, source)
         return prepared.data(), prepared.node_ids
-    dataset = graph_of(run) if source is None else load_graph(source, root)
+    if run.typed.config.task is not None:
+        dataset = graph_of(run) if reading is not None and source is None else _any_graph(run, source, root)
+    else:
+        dataset = graph_of(run) if source is None else load_graph(source, root)
     return dataset.data, ids_of(dataset)
+
+
+def _any_graph(run: Run, source: Any, root: str | Path | None) -> Any:
+    """The graph of a run of another task than node classification, which may be a graph with classes."""
+    dataset = load_dataset(run.typed.config.dataset.name if source is None else source, root)
+    if not isinstance(dataset, Dataset | NodeDataset):
+        raise InputError(f"GRAPH: {dataset.name} is for {dataset.task}; give one graph with nodes to predict")
+    return dataset
 
 
 def ids_of(dataset: Dataset) -> Sequence[Any]:

@@ -211,6 +211,9 @@ def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progr
         "observe_seconds": time.perf_counter() - trained,
         "median_epoch_seconds": float(np.median([info.seconds for info in outcome.history])),
     }
+    reading = getattr(planned.data, "reading", None)
+    if reading is not None and reading.get("format") != "named":  # how to find and read it again
+        observed["reading"] = dict(reading)
     observed |= {"target": prepared.target, "metric": prepared.task.target.metric}
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     return TaskRun(make_record(config, described, outcome, observed, timing), model, arrays)
