@@ -276,13 +276,15 @@ def convert(
     features: Annotated[str, typer.Option(help="Kind of the stored features: float32 or float16.")] = "float32",
     memory: Annotated[str, typer.Option(help="Memory to sort edges in, for example 512M or 2G.")] = "1G",
     convention: Convention = None,
+    prepare: Prepare = None,
     check: Annotated[bool, typer.Option("--check", help="Compare a graph folder with its checksums instead.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     data: Data = None,
 ) -> None:
     """Write a graph to a folder on disk that is trained from by batches, without ever loading it.
 
-    Tables and .npz files are read in a stream: memory does not grow with the number of edges.
+    Tables and .npz files are read in a stream: memory does not grow with the number of edges. Tables with text or gaps
+    need --prepare, which reads them whole and prepares them as `ltga train` does.
 
     Examples:
 
@@ -297,7 +299,8 @@ def convert(
     if folder is None:
         check_folder(results(), Path(source))
     else:
-        convert_graph(results(), messages(quiet), source, folder, features, memory, convention, data)
+        where = (convention, data, preparation(prepare))
+        convert_graph(results(), messages(quiet), source, folder, features, memory, *where)
 
 
 @app.command()
@@ -370,6 +373,10 @@ def predict(
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Compute so many nodes at a time, for a graph larger than memory allows.")
     ] = None,
+    new_category: Annotated[
+        str | None,
+        typer.Option(help="A category that the run has not seen: 'error' or 'other'. Default: as for the run."),
+    ] = None,
     data: Data = None,
 ) -> None:
     """Write every node's id, most probable class and probabilities, for the run's graph, a grown one or another.
@@ -378,10 +385,12 @@ def predict(
     """
     from ltga.train.find_run import find_run
 
+    if new_category not in (None, "error", "other"):
+        raise typer.BadParameter(f"--new-category: got {new_category!r}; use 'error' or 'other'")
     record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
-    predict_to_file(results(), record, graph, out, data, batch_size)
+    predict_to_file(results(), record, graph, out, data, batch_size, new_category)
 
 
 @app.command()

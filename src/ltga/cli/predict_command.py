@@ -23,14 +23,20 @@ SUFFIXES = (".csv", ".parquet")
 
 
 def predict_to_file(
-    console: Console, record: Path, graph: str | None, out: Path, data: Path | None, batch_size: int | None
+    console: Console,
+    record: Path,
+    graph: str | None,
+    out: Path,
+    data: Path | None,
+    batch_size: int | None,
+    new_category: str | None = None,
 ) -> None:
     """Write a row per node: its id, the most probable class, and every class's probability."""
     if out.suffix not in SUFFIXES:
         raise InputError(f"--out: {out.name}: predictions are written as {' or '.join(SUFFIXES)}")
     check_output(out, "--out")
     finished = load_run(record)
-    frame = prediction_table(finished, graph, data, batch_size)
+    frame = prediction_table(finished, graph, data, batch_size, new_category)
     if out.suffix == ".csv":
         write_atomic(out, lambda stream: stream.write(frame.to_csv(index=False).encode()))
     else:
@@ -39,10 +45,14 @@ def predict_to_file(
 
 
 def prediction_table(
-    run: Run, graph: Any = None, data: Path | None = None, batch_size: int | None = None
+    run: Run,
+    graph: Any = None,
+    data: Path | None = None,
+    batch_size: int | None = None,
+    new_category: str | None = None,
 ) -> pd.DataFrame:
     """``node``, ``predicted`` and a column ``p_<class>`` for each class, in the order of the graph's nodes."""
-    given, ids = graph_to_predict(run, graph, data)
+    given, ids = graph_to_predict(run, graph, data, new_category)
     if isinstance(run, TaskRun):
         return _of_another_task(run, given, ids)
     probabilities = run.predict_proba(given, batch_size).numpy()

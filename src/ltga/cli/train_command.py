@@ -26,6 +26,7 @@ from ltga.train.batches import choose_batches
 from ltga.train.fitting import execute_and_store
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import plan_run
+from ltga.train.progress import index_symbol
 from ltga.train.record import clean_text
 from ltga.train.store import Store
 
@@ -168,7 +169,7 @@ class _Live:
         self._console, self._plan, self._graph = console, plan, graph
         self._progress = run_bar(console)
         self._bar: TaskID = self._progress.add_task("", total=len(plan.methods) * plan.seeds)
-        self._title = ""
+        self._title, self._symbol = "", "q"
 
     def __enter__(self) -> _Live:
         self._progress.start()
@@ -180,7 +181,7 @@ class _Live:
         self._progress.stop()
 
     def starts(self, method: str, seed: int) -> None:
-        self._title = f"{method} seed {seed}"
+        self._title, self._symbol = f"{method} seed {seed}", index_symbol(method)
         self._progress.update(self._bar, description=self._title)
 
     def waits(self, left: int) -> None:
@@ -189,7 +190,7 @@ class _Live:
 
     def epoch(self, info: EpochInfo) -> None:
         means = [sum(layer["mean"]) / len(layer["mean"]) for layer in info.q if layer.get("mean")]
-        q = f"  q {' '.join(f'{mean:.2f}' for mean in means)}" if means else ""
+        q = f"  {self._symbol} {' '.join(f'{mean:.2f}' for mean in means)}" if means else ""
         self._progress.update(
             self._bar,
             description=f"{self._title}  epoch {info.epoch}  loss {info.train_loss:.2f}  "
@@ -199,7 +200,7 @@ class _Live:
     def finished(self, done: Finished) -> None:
         self._progress.advance(self._bar)
         record, config = done.record, done.record.config
-        q = f", q {done.mean_q:.2f}" if done.mean_q is not None else ""
+        q = f", {index_symbol(config.method)} {done.mean_q:.2f}" if done.mean_q is not None else ""
         part, metric = score_name(self._graph, [done])
         how = "taken from the store" if done.reused else f"{record.timing.train_seconds:.1f} s"
         self._console.print(

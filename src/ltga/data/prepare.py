@@ -24,7 +24,7 @@ from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
 from ltga.data.table_cells import text_of
-from ltga.data.table_edges import Edges, positions, without_repeats
+from ltga.data.table_edges import Edges, merge_of, positions, without_repeats
 from ltga.data.table_features import FittedTable, edge_attributes, node_features
 from ltga.data.table_labels import read_labels, read_splits
 from ltga.data.table_targets import kind_of_target, label_columns, read_target
@@ -266,6 +266,11 @@ def _named_once(tables: Tables, options: Preparation, problems: Problems) -> tup
     again = np.flatnonzero(repeated)
     first = int(np.flatnonzero(codes == codes[again[0]])[0])
     what = f"{options.id} {text[int(again[0])].as_py()!r} repeats row {first + 1}"
+    merge = merge_of(codes)
+    labels = [nodes[name] for name in label_columns(options, nodes.columns) if name in nodes]
+    if merge is not None and (other := merge.unlike_the_first(labels)).size:
+        contradicted = f"{options.id} {text[int(other[0])].as_py()!r} has two different labels"
+        problems.add(tables.node_table, contradicted, other, "one of them must be wrong", "note")
     if options.repeated_ids == "error":
         problems.add(tables.node_table, what, again, "keep one of them, or choose repeated_ids=first", "error")
         return nodes, np.arange(len(nodes))
@@ -293,7 +298,8 @@ def _edges(
         problems.add(where, "no edge joins two nodes of the node table", len(rows), "check the ids", "error")
     loops = kept[rows[kept, 0] == rows[kept, 1]]
     problems.add(where, "joins a node with itself", loops, "kept", "note")
-    return without_repeats(Edges(rows[kept], kept, kept), id_text, convention, options, where, problems)
+    weights = frame[options.weight] if options.weight in frame and options.weight not in options.drop else None
+    return without_repeats(Edges(rows[kept], kept, kept), id_text, convention, options, where, problems, weights)
 
 
 def _placed(rows: np.ndarray, num_nodes: int) -> str:

@@ -169,7 +169,7 @@ def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: b
         elif model.computes_parts:
             task = FocusedTask.of(task, model, protocol)
         title = f"{dataset.name}, {planned.method}, seed {seed}"
-        with ProgressLine(title) if progress else nullcontext() as line:
+        with ProgressLine(title, method=planned.method) if progress else nullcontext() as line:
             outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])))
     trained = time.perf_counter()
     observed, arrays = observe(model, task)

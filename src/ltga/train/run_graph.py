@@ -38,11 +38,17 @@ def graph_of(run: Run, source: Any = None, root: str | Path | None = None) -> Da
             ) from None
 
 
-def graph_to_predict(run: Run, source: Any = None, root: str | Path | None = None) -> tuple[Data, Sequence[Any]]:
-    """A graph for ``run.predict``, prepared like the run's own, and its nodes' ids; labels may be missing."""
+def graph_to_predict(
+    run: Run, source: Any = None, root: str | Path | None = None, new_category: str | None = None
+) -> tuple[Data, Sequence[Any]]:
+    """A graph for ``run.predict``, prepared like the run's own, and its nodes' ids; labels may be missing.
+
+    ``new_category``: what becomes of a category that the run has not seen, ``"error"`` or ``"other"``; as the run was
+    prepared if left out.
+    """
     reading = run.typed.reading
     if source is not None and reading is not None and "preparation" in reading:
-        prepared = prepare_like(reading, source)
+        prepared = prepare_like(reading, source, new_category)
         return prepared.data(), prepared.node_ids
     if run.typed.config.task is not None:
         dataset = graph_of(run) if reading is not None and source is None else _any_graph(run, source, root)

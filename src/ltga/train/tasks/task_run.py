@@ -202,7 +202,7 @@ def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progr
             planned.data, config["split"], model, protocol, planned.options, seed, planned.minibatch
         )
         title = f"{planned.data.name}, {config['method']}, seed {seed}"
-        with ProgressLine(title) if progress else nullcontext() as line:
+        with ProgressLine(title, method=config["method"]) if progress else nullcontext() as line:
             outcome = train(model, prepared.task, protocol, seed, (*callbacks, *([line] if line else [])))
     trained = time.perf_counter()
     observed, arrays = prepared.observe(model)

@@ -210,7 +210,7 @@ class _Search:
 
         title = f"trial {trial.number + 1}, {planned.config['method']}"
         try:
-            with ProgressLine(title) if self._progress else nullcontext() as line:
+            with ProgressLine(title, method=planned.config["method"]) if self._progress else nullcontext() as line:
                 watching: list[Callback] = [
                     *self._callbacks,
                     *([line] if line else []),
