@@ -1,4 +1,4 @@
-"""The development runs behind ``Protocol.recommended()``: ``python benchmarks/recipe_development.py [SEED ...]``.
+"""The development runs behind ``Protocol.recommended()``: ``python benchmarks/recipe_development.py --seeds 101 102``.
 
 Candidates and rivals on development graphs only (docs/recipe.md). Adds to results/recipe-development.json, which
 docs/recipe.md shows; what is there already is not run again.
@@ -6,8 +6,8 @@ docs/recipe.md shows; what is there already is not run again.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ GRAPHS = {
     **{f"digits-noise:planted_per_edge={share},seed=1": 0.2 for share in (20, 10, 3, 0)},
     "citeseer:planted_per_edge=5": 0.4,
     "citeseer": 0.4,
+    "gum-syntax": 0.4,
     **{f"citeseer:planted_per_edge=5@{share}": 0.4 for share in (0.05, 0.1, 0.2, 0.5)},
 }
 """Graph -> dropout. "@0.1" stands for new splits with a tenth of every class to learn from."""
@@ -92,10 +93,14 @@ def measured(name: str, candidate: str, seed: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[101, 102])
+    parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=list(GRAPHS))
+    given = parser.parse_args()
     rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     known = {(row["graph"], row["candidate"], row["seed"]) for row in rows}
-    for seed in map(int, sys.argv[1:] or ("101", "102")):
-        for name in GRAPHS:
+    for seed in given.seeds:
+        for name in given.graphs:
             for candidate in CANDIDATES:
                 if (name, candidate, seed) not in known:
                     rows.append(measured(name, candidate, seed))

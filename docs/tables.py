@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
 import pandas as pd
+from markdown_table import markdown
+from own_tables import OWN_TABLES
+from task_table import tasks
 
 from ltga.bench.run import ratio, table
-from ltga.cli.task_command import ERRORS, shown
 from ltga.data import CATALOGUE
 from ltga.nn.methods import METHODS
-from ltga.study import paper, recipe
+from ltga.study import paper
 from ltga.study.archive import stored_records
 from ltga.study.experiments import EXPERIMENTS, HEADLINE, runs_of
 from ltga.study.lookup import find_records
@@ -33,20 +35,11 @@ PAGES = (
     "docs/guides/when-not.md",
     "docs/scaling.md",
     "docs/recipe.md",
+    "docs/when.md",
     "docs/backbones.md",
     "docs/guides/other-tasks.md",
 )
 CHOSEN = {"frozen-q-tuned": "q frozen, best of a grid on validation", "entmax-tuned": "α-entmax, best on validation"}
-
-
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; what could be taken for its own syntax is escaped."""
-    lines = [header, ["---"] * len(header), *([_escaped(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("<", "&lt;")
 
 
 def speed() -> str:
@@ -334,92 +327,6 @@ def gpu_traffic() -> str:
     return markdown(header, rows)
 
 
-def tasks() -> str:
-    """Methods by task, each beside its difference from softmax, seed by seed, from benchmarks/results/tasks.json."""
-    path = ROOT / "benchmarks" / "results" / "tasks.json"
-    if not path.exists():
-        return "Not measured yet: `python benchmarks/tasks.py --seeds 10`, then `python docs/tables.py`."
-    found = json.loads(path.read_text())
-    columns = dict.fromkeys(
-        row["method"] for entry in found["tasks"].values() for row in entry["rows"] if row["trained"]
-    )  # fmt: skip
-    rows = []
-    for name, entry in found["tasks"].items():
-        by_name = {row["method"]: row for row in entry["rows"]}
-        cells = [_task_cell(entry["metric"], by_name.get(method)) for method in columns]
-        plain = [row for row in entry["rows"] if not row["trained"] and row["mean"] is not None]
-        sign = -1 if entry["metric"] in ERRORS else 1
-        best = max(plain, key=lambda row: sign * row["mean"], default=None)
-        cells.append("" if best is None else f"{best['label']} {shown(entry['metric'], best['mean'])}")
-        rows.append([name, entry["metric"], *cells])
-    labels = [METHODS[method].label for method in columns]
-    settings = f" With {', '.join(found['settings'])}." if found["settings"] else ""
-    note = (
-        f"Test scores, mean ± s.d. over {found['seeds']} seeds or folds; in brackets the mean difference from GATv2 on "
-        f"the same ones, and on how many the method does better. mae and rmse are errors: lower is better.{settings}"
-    )
-    return markdown(["task", "judged by", *labels, "best without training"], rows) + f"\n\n{note}"
-
-
-def _task_cell(metric: str, row: dict[str, Any] | None) -> str:
-    if row is None or row["mean"] is None:
-        return ""
-    spread = "" if row["sd"] is None else f" ± {shown(metric, row['sd'])}"
-    paired, said = row["against_softmax"], ""
-    if paired is not None and row["method"] != "gatv2":
-        sign = -1 if metric in ERRORS else 1
-        ahead = sum(sign * gap > 0 for gap in paired["gaps"])
-        gap = shown(metric, abs(paired["mean"]))
-        said = f" ({'-' if paired['mean'] < 0 else '+'}{gap}, {ahead} of {len(paired['gaps'])})"
-    return f"{shown(metric, row['mean'])}{spread}{said}"
-
-
-def development() -> str:
-    """Every candidate for the recommended protocol, from results/recipe-development.json."""
-    measured = json.loads((ROOT / "results" / "recipe-development.json").read_text())
-    return markdown(*recipe.development_rows(measured))
-
-
-def noise() -> str:
-    """The recommended protocol under planted noise."""
-    return markdown(*recipe.noise_rows(_own("recipe-noise"), EXPERIMENTS["recipe-noise"].datasets))
-
-
-def recommended() -> str:
-    """The recommended protocol on the benchmarks."""
-    return markdown(*recipe.against_rows(_own("recipe"), EXPERIMENTS["recipe"].datasets))
-
-
-def roman() -> str:
-    """The paper's protocol on Roman-Empire's graph."""
-    return markdown(*recipe.against_rows(_own("roman-words"), ["roman-words"]))
-
-
-def deep() -> str:
-    """What was run of the deep backbones, with fewer blocks and epochs than published."""
-    records = [record for record in _own() if METHODS[record["config"]["method"]].family == "backbone"]
-    graphs = list(dict.fromkeys(record["config"]["dataset"]["name"] for record in records))
-    by_slot = {record["config"]["method"].partition("-")[0] for record in records}
-    tables = [
-        recipe.against_rows(
-            [record for record in records if record["config"]["method"].startswith(backbone)],
-            graphs,
-            f"{backbone}-softmax",
-        )
-        for backbone in sorted(by_slot)
-    ]
-    header = [cell.replace("GATv2", "softmax") for cell in tables[0][0]] if tables else ["graph"]
-    return markdown(header, [row for _, rows in tables for row in rows])
-
-
-def _own(experiment: str | None = None) -> list[Record]:
-    """Records of our own experiments; of one of them if it is named."""
-    records = stored_records(ROOT / "results" / "own.jsonl.gz")
-    if experiment is None:
-        return records
-    return list(find_records(EXPERIMENTS[experiment].runs, records).values())
-
-
 TABLES: dict[str, Callable[[], str]] = {
     made.__name__: made
     for made in (
@@ -434,11 +341,7 @@ TABLES: dict[str, Callable[[], str]] = {
         discrepancies,
         fuzzers,
         checks,
-        development,
-        noise,
-        recommended,
-        roman,
-        deep,
+        *OWN_TABLES,
         sampling,
         on_disk,
         full_batch,

@@ -86,6 +86,15 @@ def test_the_penalty_counts_a_shared_index_once() -> None:
     assert model.shannon_penalty().item() == pytest.approx(float(torch.tanh(torch.tensor(0.3)) ** 2))
 
 
+def test_the_record_says_how_many_heads_ended_at_a_bound(small: Dataset, quick: dict) -> None:
+    protocol = Protocol(epochs=1, **quick)
+    assert fit(small, "ltga-head", protocol=protocol).record["heads_at_bound"] == [0.0, 0.0]
+    fast = protocol.with_overrides(warmup=0, kappa=0.001)  # one step of the index takes it to an end of its interval
+    assert fit(small, "ltga-head", protocol=fast).record["heads_at_bound"] == [1.0, 1.0]
+    for method in ("gatv2", "frozen-q2.0", "ltga-edge"):
+        assert "heads_at_bound" not in fit(small, method, protocol=protocol).record
+
+
 def test_kappa_and_decay_act_where_they_should() -> None:
     model = LTGA(4, 2, heads=2, index="head")
     optimizer = DecoupledAdam(model, Protocol(lr=0.1, kappa=5, warmup=1, weight_decay=0.1))

@@ -10,8 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from ltga import __version__
-from ltga.cli.options import Data, Json, batches, complete_dataset, complete_methods, complete_setting, preparation
+from ltga.cli.launch import launched, on_ray
+from ltga.cli.options import (
+    Address,
+    CheckpointEvery,
+    Data,
+    EngineOption,
+    Json,
+    Workers,
+    batches,
+    complete_dataset,
+    complete_methods,
+    complete_setting,
+    preparation,
+)
 from ltga.cli.terminal import messages, results
+from ltga.errors import InputError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -86,6 +100,7 @@ Prepare = Annotated[
 
 @app.command()
 def train(
+    context: typer.Context,
     dataset: Graph = None,
     method: Methods = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds, from 1 on. Default: 3.")] = None,
@@ -117,6 +132,10 @@ def train(
         typer.Option(help="Neighbours drawn per node: one number, or one per layer, the last layer's first."),
     ] = None,
     full_batch: Annotated[bool, typer.Option("--full-batch", help="The whole graph at once, come what may.")] = False,
+    checkpoint_every: CheckpointEvery = "3min",
+    workers: Workers = None,
+    engine: EngineOption = None,
+    address: Address = None,
     convention: Convention = None,
     prepare: Prepare = None,
     task: Annotated[
@@ -154,18 +173,26 @@ def train(
         from ltga.cli.task_command import other_task_plan, train_other_task
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task, metric)
-        where = (out, page, data, convention, fresh, json_wanted, prepared, given)
-        train_other_task(results(), messages(quiet), other, *where)
+        if engine is not None:
+            raise InputError("--engine: is for a class per node so far; leave it out, --workers divides graphs")
+        if given is None and launched(workers, context.obj):
+            return
+        place = (out, page, data, convention, fresh, json_wanted)
+        train_other_task(results(), messages(quiet), other, *place, checkpoint_every, prepared, given)
 
     if not is_node_classification(graph_asked_for(dataset, config), task):
         train_other()
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol, metric)
+    cluster = on_ray(engine, workers, address)
+    if cluster is None and launched(workers, context.obj):
+        return
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    train_and_compare(results(), messages(quiet), plan, *where, minibatch, full_batch, train_other)
+    how = (minibatch, full_batch, checkpoint_every, cluster, train_other)
+    train_and_compare(results(), messages(quiet), plan, *where, *how)
 
 
 @app.command()

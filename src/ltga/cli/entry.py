@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from ltga.cli.app import app
+from ltga.cli.rank_errors import line_of_rank, noted_by_launcher
 from ltga.cli.terminal import messages, say
 from ltga.errors import LTGAError
 
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: list[str], debug: bool) -> int:
     try:
-        code = app(arguments, prog_name="ltga", standalone_mode=False)
+        code = app(arguments, prog_name="ltga", standalone_mode=False, obj=tuple(arguments))
         _flush()
     except UsageError as error:
         return _usage(error)
@@ -66,7 +67,8 @@ def _usage(error: Exception) -> int:
 
 def _fail(message: str) -> int:
     line = " ".join(message.split())  # one line, whatever a library put into it
-    say(messages(), f"error: {line}", style="red")
+    if not noted_by_launcher(line):
+        say(messages(), f"error: {line_of_rank(line)}", style="red")
     return 2
 
 

@@ -60,6 +60,23 @@ Data = Annotated[
         help="Folder to look for datasets in first; then come $LTGA_DATA and the user cache.",
     ),
 ]
+CheckpointEvery = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="How often a run keeps a checkpoint from which the same command goes on after a crash: 90s, 3min, 1h. "
+        "With --engine ray, after every epoch.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Train every run by so many processes, which divide its batches; on this machine, or:"),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option("--engine", help="'ray': the workers are those of a Ray cluster (pip install 'ltga\\[ray]')."),
+]
+Address = Annotated[str | None, typer.Option(help="Ray: the cluster (default: one on this machine).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead.")]
 
 

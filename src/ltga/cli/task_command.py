@@ -6,6 +6,7 @@ import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,14 @@ from ltga.data import NodeDataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import Method, find_method
 from ltga.train import Run, load_run
+from ltga.train.checkpoint import Checkpoint, parse_seconds
+from ltga.train.crew import Crew, crew_here
 from ltga.train.record import clean_text, kept_index, plain
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
 from ltga.train.tasks.references import references
 from ltga.train.tasks.task_options import TaskOptions
-from ltga.train.tasks.task_run import PlannedTask, execute_task, plan_task
+from ltga.train.tasks.task_run import PlannedTask, execute_task, plan_task, take_part
 
 METHODS = ("gatv2", "ltga-head", "entmax-head", "gatv2-temperature", "features")
 SHOWN: Mapping[str, tuple[str, ...]] = {
@@ -112,6 +115,7 @@ def train_other_task(
     convention: str | None = None,
     fresh: bool = False,
     json_wanted: bool = False,
+    checkpoint_every: str = "3min",
     preparation: Preparation | None = None,
     given: NodeDataset | None = None,
 ) -> None:
@@ -121,22 +125,31 @@ def train_other_task(
     """
     if page is not None:
         raise InputError("--page: is for a class per node; leave it out")
+    crew = crew_here()
+    messages.quiet |= crew.rank > 0
     loaded = load_any(plan.dataset, data, convention, preparation) if given is None else given
     dataset = choose(loaded, plan.task)
     dataset_name = clean_text(dataset.name)
     methods = plan.methods or (*METHODS, *(("gin",) if plan.task == "graph" or "graph" in str(dataset.task) else ()))
     planned = {
-        name: [plan_task(dataset, name, seed, None, plan.protocol, plan.options) for seed in range(1, plan.seeds + 1)]
+        name: [
+            plan_task(dataset, name, seed, None, plan.protocol, plan.options, workers=crew.size)
+            for seed in range(1, plan.seeds + 1)
+        ]
         for name in methods
     }
     runs = Store(store, "--out")
     runs.check_writable()
+    every = parse_seconds(checkpoint_every)
     first = next(iter(planned.values()))
     task = first[0].task
     messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
     for note in getattr(dataset, "notes", ()):
         say(messages, note)
-    done = all_runs(planned, runs, fresh, messages)
+    with crew.at_work():
+        done = all_runs(planned, runs, fresh, messages, every, crew)
+    if crew.rank:
+        return
     rows = [
         *reference_rows(first),
         *(row_of(find_method(name), [done[p.id] for p in planned[name]], store) for name in methods),
@@ -151,7 +164,14 @@ def train_other_task(
     say(results, f"Runs are in {store}/.")
 
 
-def all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool, messages: Console) -> dict[str, Run]:
+def all_runs(
+    planned: Mapping[str, list[PlannedTask]],
+    store: Store,
+    fresh: bool,
+    messages: Console,
+    checkpoint_every: float,
+    crew: Crew,
+) -> dict[str, Run]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     wanted = {run.id: run for row in planned.values() for run in row}
 
@@ -164,11 +184,21 @@ def all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool
             return None
         return None if found.record["interrupted"] else found
 
+    def keeper(run: str) -> Checkpoint:
+        return store.checkpoint(run, checkpoint_every, partial(say, messages), fresh and crew.rank == 0, crew)
+
+    if crew.rank:
+        crew.follow(lambda run: take_part(wanted[run], (), keeper(run), crew))
+        return {}
+
     def make(run: str) -> Run:
-        made = execute_task(wanted[run], progress=messages.is_terminal and not messages.quiet)
+        crew.announce(run)
+        checkpoint = keeper(run)
+        made = execute_task(wanted[run], (), messages.is_terminal and not messages.quiet, checkpoint, crew)
         if made.record["interrupted"]:
             raise KeyboardInterrupt
         store.save(run, made.files())
+        checkpoint.done()
         return made
 
     done: dict[str, Run] = {}
@@ -178,6 +208,7 @@ def all_runs(planned: Mapping[str, list[PlannedTask]], store: Store, fresh: bool
         how = "taken from the store" if reused else f"{result.record['timing']['train_seconds']:.1f} s"
         score = shown(metric, result.metrics.get(metric))
         messages.print(f"{config['method']}, seed {config['seed']}: test {metric} {score} ({how})")
+    crew.announce(None)
     return done
 
 

@@ -23,10 +23,13 @@ from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
 from ltga.train.batches import choose_batches
-from ltga.train.fitting import execute_and_store
+from ltga.train.checkpoint import Checkpoint, parse_seconds
+from ltga.train.crew import Crew, crew_here
+from ltga.train.fitting import execute_and_store, take_part
 from ltga.train.minibatch import MiniBatch
-from ltga.train.planned import plan_run
+from ltga.train.planned import PlannedRun, plan_run
 from ltga.train.progress import index_symbol
+from ltga.train.ray_train import RayWorkers
 from ltga.train.record import clean_text
 from ltga.train.store import Store
 
@@ -47,6 +50,8 @@ def train_and_compare(
     preparation: Preparation | None = None,
     minibatch: MiniBatch | None = None,
     full_batch: bool = False,
+    checkpoint_every: str = "3min",
+    cluster: tuple[int, str | None] | None = None,
     otherwise: Callable[[NodeDataset], None] | None = None,
 ) -> None:
     """Train every method with every seed, store the runs, print a comparison and write a page.
@@ -58,10 +63,13 @@ def train_and_compare(
     if isinstance(graph, NodeDataset) and otherwise is not None:
         otherwise(graph)
         return
+    crew = crew_here()
+    messages.quiet |= crew.rank > 0
     graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
     check_plan(plan, graph)
     runs = Store(store, "--out")
     runs.check_writable()
+    every = parse_seconds(checkpoint_every)
     check_output(page, "--page")
     keep_freed_memory()
     messages.print(
@@ -76,7 +84,9 @@ def train_and_compare(
         minibatch, why = choose_batches(graph, plan.methods, plan.protocol)
         if why:
             say(messages, why)
-    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch)
+    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, every, crew, cluster)
+    if crew.rank:
+        return
     page = _page(graph, groups, store, page, messages)
     simple = simple_rows(graph, groups)
     if json_wanted:
@@ -100,29 +110,59 @@ def warnings_about(graph: Dataset) -> list[str]:
 
 
 def _all_runs(
-    graph: Dataset, plan: Plan, store: Store, fresh: bool, messages: Console, minibatch: MiniBatch | None
+    graph: Dataset,
+    plan: Plan,
+    store: Store,
+    fresh: bool,
+    messages: Console,
+    minibatch: MiniBatch | None,
+    checkpoint_every: float,
+    crew: Crew,
+    cluster: tuple[int, str | None] | None,
 ) -> list[Group]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
-    fingerprint = graph.fingerprint
+    fingerprint, workers = graph.fingerprint, crew.size if cluster is None else cluster[0]
     rows = [
-        [plan_run(graph, name, seed, None, plan.protocol, minibatch, fingerprint) for seed in range(1, plan.seeds + 1)]
+        [
+            plan_run(graph, name, seed, None, plan.protocol, minibatch, fingerprint, workers)
+            for seed in range(1, plan.seeds + 1)
+        ]
         for name in plan.methods
     ]
     planned = {run.id: run for row in rows for run in row}
     done: dict[str, Finished] = {}
-    with _Live(messages, plan, graph) as live:
+    with _Live(messages, plan, graph) as live, crew.at_work():
+
+        def keeper(run: str) -> Checkpoint:
+            return store.checkpoint(run, checkpoint_every, live.says, fresh and crew.rank == 0, crew)
+
+        if crew.rank:
+            crew.follow(lambda run: take_part(planned[run], (), keeper(run), crew))
+            return []
 
         def find(run: str) -> Run | None:
             return None if fresh else _whole_run(store, run)
 
         def make(run: str) -> Run:
             live.starts(planned[run].method, planned[run].seed)
-            return execute_and_store(planned[run], store, (live.epoch,))
+            if cluster is not None:
+                return on_cluster(planned[run], store, RayWorkers(*cluster, store.folder), fresh)
+            crew.announce(run)
+            return execute_and_store(planned[run], store, (live.epoch,), keeper(run), crew)
 
         for run, result, reused in store.each_once(planned, find, make, live.waits):
             done[run] = finished(result, store.folder / f"{run}.json", graph, reused)
             live.finished(done[run])
+        crew.announce(None)
     return [Group(find_method(name), [done[run.id] for run in row]) for name, row in zip(plan.methods, rows)]
+
+
+def on_cluster(planned: PlannedRun, store: Store, workers: RayWorkers, fresh: bool) -> Run:
+    """Have a run done by a cluster, and store it."""
+    if planned.minibatch is None and workers.workers > 1:
+        raise InputError("--workers: several divide batches; give --batch-size")
+    store.save(planned.id, workers.files(planned, fresh=fresh))
+    return load_run(store.folder / f"{planned.id}.json")
 
 
 def _whole_run(store: Store, run: str) -> Run | None:
@@ -183,6 +223,9 @@ class _Live:
     def starts(self, method: str, seed: int) -> None:
         self._title, self._symbol = f"{method} seed {seed}", index_symbol(method)
         self._progress.update(self._bar, description=self._title)
+
+    def says(self, line: str) -> None:
+        say(self._console, f"{self._title}: {line}")
 
     def waits(self, left: int) -> None:
         runs = "a run" if left == 1 else f"{left} runs"

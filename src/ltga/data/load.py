@@ -13,7 +13,8 @@ from ltga.data.dataset import Dataset
 from ltga.data.dataset_names import known_dataset, looks_like_a_path
 from ltga.data.digits import digits_noise
 from ltga.data.geom_gcn import read_geom_gcn
-from ltga.data.knobs import parse_knobs
+from ltga.data.knobs import parse_knobs, take_knob
+from ltga.data.label_share import share_labels
 from ltga.data.npz import read_npz
 from ltga.data.obtain import obtain
 from ltga.data.own_graph import load_own_graph
@@ -47,7 +48,8 @@ def load_dataset(
     Args:
         name: a name of `ltga.data.CATALOGUE`, with settings where it has some (`"csbm:degree=20,snr=0.5"`,
             `"twitch-de:target=views"`, `"enzymes:attributes=1"`; any other graph may have noise planted,
-            `"cora:planted_per_edge=3"`), or the path of a graph of your own (`ltga.data.load_own_graph`) or of a
+            `"cora:planted_per_edge=3"`, and every graph with a class for each node other splits,
+            `"cora:label_share=0.1"`), or the path of a graph of your own (`ltga.data.load_own_graph`) or of a
             folder of many (`ltga.data.load_collection`).
         root: folder to look in first; then come `$LTGA_DATA` and the user cache directory. What is in
             none of them is downloaded.
@@ -74,14 +76,17 @@ def load_dataset(
 
 def _load_known(name: str, root: str | Path | None) -> Any:
     facts, knobs = known_dataset(name), name.partition(":")[2]
-    if facts.name in _GENERATORS:
-        make = _GENERATORS[facts.name]
-        return make(**parse_knobs(facts.name, make, knobs))
     if facts.reader in TASK_READERS:
         return load_task_dataset(facts, root, knobs)
-    noise = parse_knobs(facts.name, plant_edges, knobs, given=1)
-    dataset = _load_files(facts, root)
-    return plant_edges(dataset, **noise) if noise else dataset  # type: ignore[arg-type]
+    share, knobs = take_knob(facts.name, share_labels, knobs, "label_share")
+    if facts.name in _GENERATORS:
+        make = _GENERATORS[facts.name]
+        dataset = make(**parse_knobs(facts.name, make, knobs, also="label_share"))
+    else:
+        noise = parse_knobs(facts.name, plant_edges, knobs, given=1, also="label_share")
+        dataset = _load_files(facts, root)
+        dataset = plant_edges(dataset, **noise) if noise else dataset  # type: ignore[arg-type]
+    return dataset if share is None else share_labels(dataset, share)
 
 
 def load_graph(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -113,6 +114,14 @@ class NeighborSampler:
     def __iter__(self) -> Iterator[Data]:
         self._passes += 1
         return self.prepared(self._passes - 1, self.batch)
+
+    def share(self, rank: int, size: int) -> NeighborSampler:
+        """A sampler of every ``size``-th seed from number ``rank`` on, with draws of its own; the graph is shared."""
+        own = copy.copy(self)
+        own.nodes = self.nodes[rank::size]
+        own.input_time = None if self.input_time is None else self.input_time[rank::size]
+        own.seed = _key(self.seed, size, rank)
+        return own
 
     def epoch(self, number: int) -> Iterator[Sample]:
         """The samples of one pass over the seeds, a function of ``(seed, number)`` alone."""

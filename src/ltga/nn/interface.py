@@ -107,6 +107,15 @@ class Network(nn.Module):
                 values.append(None)
         return values
 
+    def heads_at_bound(self) -> list[float]:
+        """Per layer with a learned index the share of its values at an end of their interval; edge gates have none.
+
+        >>> from ltga.nn import LTGA
+        >>> LTGA(4, 2, heads=2, index="head").heads_at_bound()
+        [0.0, 0.0]
+        """
+        return [index.at_bound() for index in self.layer_indices() if isinstance(index, LearnedIndex)]
+
     def shannon_penalty(self) -> Tensor:
         r"""Mean of :math:`(q-1)^2` over the learned index values, a shared one counted once.
 

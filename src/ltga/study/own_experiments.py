@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ltga.study.experiment import Experiment, grid, union
 from ltga.train.protocol import RECOMMENDED
 from ltga.train.published import published
@@ -15,10 +17,33 @@ LEARNED = ("ltga-head", "entmax-head")
 RIVALS = ("gatv2", *LEARNED, "gatv2-temperature", "entmax-1.5", "sparsemax", "frozen-q2.0")
 # A small network and every epoch, so that accuracy can be read off at any budget of epochs.
 SMALL = {**RECOMMENDED, "hidden_channels": 16, "heads": 4, "epochs": 200, "patience": 200, "metric": "accuracy"}
+# When does sparse attention pay? One thing at a time: planted noise, size of the neighbourhood, labels to learn from.
+WHEN: Mapping[str, float] = {
+    **dict.fromkeys(NOISE, 0.2),
+    "digits-noise:planted_per_edge=1": 0.2,
+    **{f"digits-noise:k={k}": 0.2 for k in (2, 20)},
+    **{f"digits-noise:label_share={share},planted_per_edge=10": 0.2 for share in (0.02, 0.05, 0.1)},
+    **{f"csbm:{degree}homophily={same},num_classes=5,num_nodes=2000,snr=2": 0.2
+       for degree in ("", "degree=20,", "degree=80,") for same in (0.3, 0.7)},  # 5 neighbours if nothing is said
+    **{f"csbm:degree=20,homophily={same},label_share=0.05,num_classes=5,num_nodes=2000,snr=2": 0.2
+       for same in (0.3, 0.7)},
+    **{f"cora:label_share={share}{planted}": 0.4
+       for share in (0.05, 0.5) for planted in ("", ",planted_per_edge=1", ",planted_per_edge=5")},
+    **{f"pubmed:label_share={share}{planted}": 0.4 for share in (0.01, 0.3) for planted in ("", ",planted_per_edge=5")},
+    "roman-words": 0.4, "roman-words:planted_per_edge=5": 0.4, "roman-words:label_share=0.05": 0.4,
+}  # fmt: skip
+"""Graph -> dropout."""
 DEEP = ("minesweeper", "tolokers", "squirrel-filtered", "chameleon-filtered", "actor", "roman-words")
 SLOTS = ("softmax", "q", "alpha", "sparsemax", "temperature")
 ROMAN = ("gatv2", "ltga-head", "ltga-edge", "gcn", "gat", "ltga-global", "ltga-layer", "gatv2-temperature", "sparsemax",
          "entmax-1.5", "frozen-q2.0", "frozen-q1.5")  # fmt: skip
+
+
+# What fits into minutes here: the settings of minesweeper with half the blocks and a seventh of the epochs, everywhere.
+SHORT = {
+    "metric": "auto", "init": "paired", "warmup": 0, "index_form": "log", "heads": 1, "hidden_channels": 64,
+    "num_layers": 8, "lr": 0.01, "weight_decay": 0.0, "dropout": 0.2, "epochs": 300, "patience": 10_000,
+}  # fmt: skip
 
 
 def _deep() -> Experiment:
@@ -49,6 +74,17 @@ OWN = (
         "recipe-noise", "The recommended protocol under planted noise", "own",
         "whether a learned index keeps up with the best fixed one at every budget of epochs",
         union(grid(NOISE, RIVALS, TEN, **SMALL, dropout=0.2), grid(PLANTED, RIVALS, TEN, **SMALL)),
+    ),
+    Experiment(
+        "when", "When sparse attention pays", "own",
+        "what sparse attention gains over softmax, in accuracy and in epochs, by noise, neighbourhood and labels",
+        union(*(grid([name], (*RIVALS, "ltga-edge"), range(1, 4), **SMALL, dropout=rate)
+                for name, rate in WHEN.items())),
+    ),
+    Experiment(
+        "backbones-short", "A deep backbone, shortened", "own",
+        "what the normaliser adds to a deep residual network within minutes of training",
+        grid(DEEP, [f"classic-{slot}" for slot in SLOTS], range(1, 4), **SHORT),
     ),
     _deep(),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 from ltga.errors import RecordError
 from ltga.nn.methods import METHODS
+from ltga.study.stats.paired import holm, paired_test
 from ltga.train.record import Record, headline_score, kept_index
 
 BUDGETS = (20, 40, 80, 120, 200)
@@ -28,6 +29,7 @@ def development_rows(measured: Sequence[Mapping[str, Any]]) -> Rows:
         ),
         "citeseer": ("citeseer",),
         "citeseer, noise 5": ("citeseer:planted_per_edge=5",),
+        "gum-syntax": ("gum-syntax",),
         "citeseer, noise 5, 20 % labels": ("citeseer:planted_per_edge=5@0.2",),
     }
     scores: dict[tuple[str, str, str], list[float]] = defaultdict(list)
@@ -65,22 +67,29 @@ def noise_rows(records: Iterable[Record], graphs: Sequence[str]) -> Rows:
 
 
 def against_rows(records: Iterable[Record], graphs: Sequence[str], baseline: str = "gatv2") -> Rows:
-    """Per graph and method: test score beside the baseline's on the same seeds."""
-    header = ["graph", "method", "seeds", "test", "against GATv2, same seeds", "index", "exact zeros"]
+    """Per graph and method: test score beside the baseline's on the same seeds, and whether chance explains it.
+
+    ``p`` is of the paired test, after Holm over all rows of the table that have pairs enough for one.
+    """
+    header = ["graph", "method", "seeds", "test", "against GATv2, same seeds", "p", "index", "exact zeros"]
     groups = _groups(records, graphs)
-    rows = []
+    rows, tests = [], []
     for (graph, method), found in groups.items():
         partners = {record["config"]["seed"]: _score(record) for record in groups.get((graph, baseline), ())}
-        pairs = [(record, partners[seed]) for record in found if (seed := record["config"]["seed"]) in partners]
+        pairs = [(_score(run), partners[seed]) for run in found if (seed := run["config"]["seed"]) in partners]
         told = ""
         if method != baseline and pairs:
-            changes = [_score(record) - other for record, other in pairs]
-            told = f"{fmean(changes):+.1f}, ahead on {sum(change > 0 for change in changes)} of {len(changes)}"
-        zeros = [
-            value for record in found for layer in record.get("attention") or () for value in layer["zero_fraction"]
-        ]
+            test = paired_test(*zip(*pairs))  # type: ignore[arg-type]
+            told = f"{test.mean_difference:+.1f}, ahead on {test.counts.wins} of {test.n}"
+            if test.p == test.p:
+                tests.append((len(rows), test.p))
+        zeros = [value for run in found for layer in run.get("attention") or () for value in layer["zero_fraction"]]
         shown = f"{100 * fmean(zeros):.0f} %" if zeros else ""
-        rows.append([graph, METHODS[method].label, str(len(found)), _mean(found), told, _index(found), shown])
+        rows.append([graph, METHODS[method].label, str(len(found)), _mean(found), told, "", _index(found), shown])
+    if tests:
+        places, plain = zip(*tests)
+        for place, corrected in zip(places, holm(plain)):
+            rows[place][5] = f"{corrected:.3f}" if corrected >= 0.001 else "<0.001"
     return header, rows
 
 

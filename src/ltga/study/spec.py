@@ -14,7 +14,7 @@ from ltga.train.planned import plan_run
 from ltga.train.protocol import Protocol
 from ltga.train.record_schema import Configuration
 
-STAND_INS: Mapping[str, str] = {"gum-syntax": "roman-empire"}
+STAND_INS: Mapping[str, str] = {"roman-words": "roman-empire", "gum-syntax": "roman-empire"}
 """Graphs that take the place of one that cannot be had, always under their own name."""
 
 _DEFAULT = Protocol()

@@ -22,8 +22,10 @@ from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
+from ltga.train.checkpoint import EVERY, Checkpoint, checkpoint_in
+from ltga.train.crew import Crew
 from ltga.train.focus import FocusedTask
-from ltga.train.loop import Callback, Task, train
+from ltga.train.loop import Callback, Keeper, Outcome, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
 from ltga.train.planned import PlannedRun, as_protocol, plan_run
@@ -120,6 +122,8 @@ def fit(
     *,
     task: Literal["node", "link", "graph"] | None = None,
     options: Mapping[str, Any] | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: float = EVERY,
 ) -> Run:
     """Train a method on a graph.
 
@@ -136,6 +140,9 @@ def fit(
             a graph whose activations do not fit into memory (see :class:`~ltga.train.MiniBatch`).
         task: what to learn, if it does not follow from the data: ``"link"`` for the links of a graph with classes.
         options: settings of the task (:class:`~ltga.train.tasks.task_options.TaskOptions`).
+        checkpoint: a folder in which a long run keeps a checkpoint: the same call after a crash goes on from there to
+            the same result (see :mod:`ltga.train.checkpoint`). It goes away when the run is done.
+        checkpoint_every: seconds from one checkpoint to the next.
 
     >>> from ltga.data import csbm
     >>> run = fit(csbm(num_nodes=60), "ltga-head", protocol={"epochs": 2, "hidden_channels": 4})
@@ -148,37 +155,44 @@ def fit(
     chosen = choose(dataset, task)
     if not isinstance(chosen, Dataset) or task == "link":
         batches = as_minibatch(minibatch)
-        return execute_task(plan_task(chosen, method, seed, split, protocol, options, batches), callbacks, progress)
+        other = plan_task(chosen, method, seed, split, protocol, options, batches)
+        keeper = checkpoint_in(checkpoint, other.id, checkpoint_every)
+        return _settled(execute_task(other, callbacks, progress, keeper), keeper)
     if options is not None:
         raise InputError("options: node classification has none")
     planned = plan_run(chosen, method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch))
-    return execute(planned, callbacks, progress)
+    keeper = checkpoint_in(checkpoint, planned.id, checkpoint_every)
+    return _settled(execute(planned, callbacks, progress, keeper), keeper)
 
 
-def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: bool = False) -> Run:
-    """Do a run that is planned."""
-    dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
-    shape = shape_of(dataset.data, dataset.num_classes)
+def _settled(run: Run, keeper: Checkpoint | None) -> Run:
+    """A run that is done needs no checkpoint any more; one that was interrupted may go on from it."""
+    if keeper is not None and not run.record["interrupted"]:
+        keeper.done()
+    return run
+
+
+def execute(
+    planned: PlannedRun,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = False,
+    keeper: Keeper | None = None,
+    crew: Crew | None = None,
+) -> Run:
+    """Do a run that is planned; the first of a ``crew`` does this while the others :func:`take_part`."""
+    dataset = planned.dataset
     started = time.perf_counter()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init)
-        task = make_task(dataset, planned.split, model, protocol)
-        if planned.minibatch is not None:
-            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
-        elif model.computes_parts:
-            task = FocusedTask.of(task, model, protocol)
-        title = f"{dataset.name}, {planned.method}, seed {seed}"
-        with ProgressLine(title, method=planned.method) if progress else nullcontext() as line:
-            outcome = train(model, task, protocol, seed, (*callbacks, *([line] if line else [])))
+    with ProgressLine(planned.title, method=planned.method) if progress else nullcontext() as line:
+        model, task, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew)
     trained = time.perf_counter()
     observed, arrays = observe(model, task)
     epochs = [info.seconds for info in outcome.history]
     timing = {
-        "train_seconds": trained - started,
+        "train_seconds": outcome.seconds_before + trained - started,
         "observe_seconds": time.perf_counter() - trained,
         "median_epoch_seconds": float(np.median(epochs)),
     }
+    shape = shape_of(dataset.data, dataset.num_classes)
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     if task.target.metric != "loss":
         observed["metric"] = task.target.metric
@@ -189,12 +203,40 @@ def execute(planned: PlannedRun, callbacks: Iterable[Callback] = (), progress: b
     return Run(make_record(planned.config, described, outcome, observed, timing), model, arrays)
 
 
-def execute_and_store(planned: PlannedRun, store: Store, callbacks: Iterable[Callback] = ()) -> Run:
+def take_part(
+    planned: PlannedRun,
+    callbacks: Iterable[Callback] = (),
+    keeper: Keeper | None = None,
+    crew: Crew | None = None,
+) -> tuple[Network, Task, Outcome]:
+    """Build and train what is planned, without a look at the result."""
+    dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        shape = shape_of(dataset.data, dataset.num_classes)
+        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init)
+        task = make_task(dataset, planned.split, model, protocol)
+        if planned.minibatch is not None:
+            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
+        elif model.computes_parts:
+            task = FocusedTask.of(task, model, protocol)
+        return model, task, train(model, task, protocol, seed, callbacks, keeper, crew)
+
+
+def execute_and_store(
+    planned: PlannedRun,
+    store: Store,
+    callbacks: Iterable[Callback] = (),
+    keeper: Checkpoint | None = None,
+    crew: Crew | None = None,
+) -> Run:
     """Do a run that is planned and store it. Ctrl-C stores nothing of it: who compares runs needs whole ones."""
-    run = execute(planned, callbacks)
+    run = execute(planned, callbacks, keeper=keeper, crew=crew)
     if run.typed.interrupted:
         raise KeyboardInterrupt
     store.save(planned.id, run.files())
+    if keeper is not None:
+        keeper.done()
     return run
 
 

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from typing import Protocol as Interface
 
@@ -16,31 +17,12 @@ from ltga.errors import InputError, TrainingError
 from ltga.kernels import SparseFeatures
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
+from ltga.train.best_epoch import BestEpoch
+from ltga.train.crew import Crew, Learnable, Step, StepLoss
 from ltga.train.optimizer import DecoupledAdam
 from ltga.train.protocol import Protocol
 from ltga.train.targets import Classes, Objective
 from ltga.train.trajectory import IndexWatch, LayerIndex
-
-
-class Step(Interface):
-    """What a gradient step is taken on."""
-
-    @property
-    def y(self) -> Tensor: ...
-    @property
-    def train(self) -> Tensor: ...
-    @property
-    def target(self) -> Objective: ...
-    def train_logits(self, model: Any) -> Tensor: ...
-
-
-class Learnable(Step, Interface):
-    """What the loop asks of a task: steps to learn by, and a validation part to choose by."""
-
-    @property
-    def val(self) -> Tensor: ...
-    def steps(self, epoch: int) -> Iterator[Step]: ...
-    def val_logits(self, model: Any) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +97,16 @@ class Outcome:
 
     Attributes:
         stopped: ``"patience"``, ``"epochs"`` or ``"interrupted"``.
+        resumed: for every time that a process went on with what an earlier one had left, after which epoch, and what
+            had changed meanwhile (versions, threads).
+        seconds_before: what the earlier processes spent.
     """
 
     history: list[EpochInfo]
     best_epoch: int
     stopped: str
+    resumed: list[dict[str, Any]] = field(default_factory=list)
+    seconds_before: float = 0.0
 
     @property
     def interrupted(self) -> bool:
@@ -129,36 +116,70 @@ class Outcome:
 Callback = Callable[[EpochInfo], Any]
 
 
+@dataclass(eq=False)
+class State:
+    """All that changes from epoch to epoch, torch's generator aside."""
+
+    model: Network
+    optimizer: DecoupledAdam
+    best: BestEpoch
+    history: list[EpochInfo] = field(default_factory=list)
+    resumed: list[dict[str, Any]] = field(default_factory=list)
+    seconds_before: float = 0.0
+
+
+class Keeper(Interface):
+    """Somebody who keeps the state of a run for the case that its process dies (:mod:`ltga.train.checkpoint`)."""
+
+    def resume(self, state: State) -> None: ...
+    def offer(self, state: State) -> None: ...
+
+
 def train(
-    model: Network, task: Learnable, protocol: Protocol, seed: int, callbacks: Iterable[Callback] = ()
+    model: Network,
+    task: Learnable,
+    protocol: Protocol,
+    seed: int,
+    callbacks: Iterable[Callback] = (),
+    keeper: Keeper | None = None,
+    crew: Crew | None = None,
 ) -> Outcome:
     """Train ``model`` on ``task`` and leave it with the weights of its best epoch on the validation part.
 
     That is the epoch with the lowest loss, or with the highest metric if the task has one; among equals the one with
     the lower loss.
 
+    A ``keeper`` is offered the state after every epoch, and may bring it to where an earlier process left off; the
+    outcome is then what it would have been, and callbacks hear of the remaining epochs only. A ``crew`` of several
+    processes divides the steps; each of them calls this and has the same outcome.
+
     Ctrl-C ends training early and keeps the best epoch so far. A loss that is no longer finite raises
     :class:`~ltga.errors.TrainingError`.
     """
     if len(task.val) == 0:
         raise InputError("split: has no validation nodes, and they choose the best epoch")
-    callbacks = tuple(callbacks)
+    callbacks, crew = tuple(callbacks), crew or Crew()
     optimizer = DecoupledAdam(model, protocol)
-    best = _Best(model)
-    history: list[EpochInfo] = []
-    stopped = "epochs"
+    losses = crew.losses(StepLoss(model, protocol.prior))
+    mine = crew.share(task, seed)
+    best = BestEpoch(model)
+    state = State(model, optimizer, best)
+    if keeper is not None:
+        keeper.resume(state)
+    history, stopped = state.history, "epochs"
     for gate in model.edge_gates():
         gate.keep_q = protocol.prior > 0
     with IndexWatch(model) as watch:
         try:
-            for epoch in range(1, protocol.epochs + 1):
+            for epoch in range(len(history) + 1, protocol.epochs + 1):
                 start = time.perf_counter()
-                train_loss, gradient_norm = _epoch(model, task, protocol, optimizer, seed, epoch)
-                val_loss, val_accuracy, val_score = _evaluate(model, task, epoch)
+                steps = _Epoch(state, protocol, losses, crew, seed, epoch)
+                train_loss, gradient_norm = steps.over(mine, len(task.train))
+                val_loss, val_accuracy, val_score, q = crew.from_first(partial(_evaluate, model, task, epoch, watch))
                 merit = (-math.inf if val_score is None or math.isnan(val_score) else val_score, -val_loss)
                 info = EpochInfo(
                     epoch, train_loss, val_loss, val_accuracy, val_score, epoch if merit > best.merit else best.epoch,
-                    watch.read(), gradient_norm, time.perf_counter() - start,
+                    q, gradient_norm, time.perf_counter() - start,
                 )  # fmt: skip
                 history.append(info)
                 best.offer(merit, epoch)
@@ -167,81 +188,66 @@ def train(
                 if epoch - best.epoch >= protocol.patience:
                     stopped = "patience"
                     break
+                if keeper is not None:
+                    keeper.offer(state)
         except KeyboardInterrupt:
             if best.epoch == 0:
                 raise
             stopped = "interrupted"
     best.restore()
     model.eval()
-    return Outcome(history, best.epoch, stopped)
+    return Outcome(history, best.epoch, stopped, state.resumed, state.seconds_before)
 
 
-def _epoch(
-    model: Network, task: Learnable, protocol: Protocol, optimizer: DecoupledAdam, seed: int, epoch: int
-) -> tuple[float, float]:
-    """An epoch's gradient steps: loss and norm of the gradient at the index, averaged over training nodes."""
-    train_loss = gradient_norm = 0.0
-    for number, batch in enumerate(task.steps(epoch)):
-        if protocol.init == "paired":
-            model.dropout_key = (seed, epoch, number) if number else (seed, epoch)
-        loss, norm = _step(model, batch, protocol, optimizer, epoch)
-        share = len(batch.train) / len(task.train)
-        train_loss += share * loss
-        gradient_norm += share * norm
-    return train_loss, gradient_norm
+@dataclass(frozen=True, eq=False)
+class _Epoch:
+    """An epoch's gradient steps."""
 
+    state: State
+    protocol: Protocol
+    losses: Callable[[Step], Tensor]
+    crew: Crew
+    seed: int
+    epoch: int
 
-def _step(model: Network, task: Step, protocol: Protocol, optimizer: DecoupledAdam, epoch: int) -> tuple[float, float]:
-    """One gradient step: the loss before it, and the norm of the gradient at the index."""
-    model.train()
-    optimizer.zero_grad()
-    loss = task.target.loss(task.train_logits(model), task.y[task.train])
-    if protocol.prior > 0:
-        loss = loss + protocol.prior * model.shannon_penalty()
-    value = loss.item()
-    if not math.isfinite(value):
-        raise TrainingError(
-            f"the training loss is {value} at epoch {epoch}; a lower learning rate may help, "
-            f"for example lr={protocol.lr / 10:g}"
-        )
-    loss.backward()
-    norm = optimizer.index_gradient_norm()
-    optimizer.step(epoch)
-    return value, norm
+    def over(self, task: Learnable, nodes: int) -> tuple[float, float]:
+        """Loss and norm of the gradient at the index, averaged over all ``nodes`` to learn from."""
+        train_loss = gradient_norm = 0.0
+        for number, batch in enumerate(self.crew.steps(task, self.epoch)):
+            if self.protocol.init == "paired":
+                own = number * self.crew.size + self.crew.rank  # every process has masks of its own
+                self.state.model.dropout_key = (self.seed, self.epoch, own) if own else (self.seed, self.epoch)
+            loss, norm, count = self._step(batch)
+            share = count / nodes
+            train_loss += share * loss
+            gradient_norm += share * norm
+        return train_loss, gradient_norm
+
+    def _step(self, batch: Step) -> tuple[float, float, int]:
+        """One gradient step: the loss before it, the norm of the gradient at the index, and over how many nodes."""
+        optimizer = self.state.optimizer
+        self.state.model.train()
+        optimizer.zero_grad()
+        loss, value, count = self.crew.weigh(self.losses(batch), batch)
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"the training loss is {value} at epoch {self.epoch}; a lower learning rate may help, "
+                f"for example lr={self.protocol.lr / 10:g}"
+            )
+        loss.backward()
+        norm = optimizer.index_gradient_norm()
+        optimizer.step(self.epoch)
+        return value, norm, count
 
 
 @torch.no_grad()
-def _evaluate(model: Network, task: Learnable, epoch: int) -> tuple[float, float, float | None]:
-    """Loss, accuracy and the metric that chooses the best epoch, on the validation nodes."""
+def _evaluate(
+    model: Network, task: Learnable, epoch: int, watch: IndexWatch
+) -> tuple[float, float, float | None, list[LayerIndex]]:
+    """Loss, accuracy and the metric that chooses the best epoch, on the validation nodes; and what q was."""
     model.eval()
     logits, labels = task.val_logits(model), task.y[task.val]
     loss = task.target.loss(logits, labels).item()
     if not math.isfinite(loss):
         raise TrainingError(f"the validation loss is {loss} at epoch {epoch}; a lower learning rate may help")
-    return loss, task.target.accuracy(logits, labels), task.target.score(logits, labels)
-
-
-class _Best:
-    """A copy of the parameters at the best epoch."""
-
-    def __init__(self, model: Network) -> None:
-        self._live = {name: value for name, value in model.state_dict().items() if isinstance(value, Tensor)}
-        self._kept = {name: torch.empty_like(value) for name, value in self._live.items()}
-        self._copying = False
-        self.merit = (-math.inf, -math.inf)
-        self.epoch = 0
-
-    def offer(self, merit: tuple[float, float], epoch: int) -> None:
-        if merit > self.merit:
-            self._copying = True
-            self.merit, self.epoch = merit, epoch
-            for name, value in self._live.items():
-                self._kept[name].copy_(value)
-            self._copying = False
-
-    @torch.no_grad()
-    def restore(self) -> None:
-        if self._copying:  # interrupted halfway: the parameters themselves are still those of the best epoch
-            return
-        for name, value in self._live.items():
-            value.copy_(self._kept[name])
+    return loss, task.target.accuracy(logits, labels), task.target.score(logits, labels), watch.read()

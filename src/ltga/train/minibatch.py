@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -89,6 +89,10 @@ class BatchedTask(Task):
         graph = Data(edge_index=task.edge_index, num_nodes=len(task.y))
         sampler = NeighborSampler(graph, settings.per_layer(num_layers), task.train, settings.batch_size, seed=seed)
         return cls(**vars(task), sampler=sampler, block=settings.block)
+
+    def share(self, rank: int, size: int) -> BatchedTask:
+        """The part of one of ``size`` processes: every so many-th training node, sampled by a stream of its own."""
+        return replace(self, train=self.train[rank::size], sampler=self.sampler.share(rank, size))
 
     def steps(self, epoch: int) -> Iterator[Task]:
         return self.sampler.prepared(epoch, self._step)

@@ -36,6 +36,8 @@ def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
     layers = task.attention_weights(model)
     if layers is not None:
         numbers["attention"] = attention_numbers(layers, len(task.y), model)
+    if at_bound := model.heads_at_bound():
+        numbers["heads_at_bound"] = at_bound
     if model.edge_gates():
         arrays.update(edge_covariates(model, task))
     return numbers, arrays

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ltga.nn.index import index_parameters
 from ltga.train.protocol import Protocol
@@ -47,3 +48,23 @@ class DecoupledAdam:
         self._weights.step()
         if self._index is not None and epoch > self.warmup:
             self._index.step()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The moments and step counts of both Adams, by names that :meth:`load` understands."""
+        found: dict[str, Tensor] = {}
+        for name, adam in self._adams().items():
+            for number, moments in adam.state_dict()["state"].items():
+                found |= {f"{name}/{number}/{key}": value for key, value in moments.items()}
+        return found
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from what :meth:`tensors` gave; rates and decay are the protocol's, not stored ones."""
+        states: dict[str, dict[int, dict[str, Tensor]]] = {name: {} for name in self._adams()}
+        for key, value in tensors.items():
+            name, number, moment = key.split("/")
+            states[name].setdefault(int(number), {})[moment] = value
+        for name, adam in self._adams().items():
+            adam.load_state_dict({"state": states[name], "param_groups": adam.state_dict()["param_groups"]})
+
+    def _adams(self) -> dict[str, torch.optim.Adam]:
+        return {"weights": self._weights} | ({} if self._index is None else {"index": self._index})

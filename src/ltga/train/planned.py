@@ -50,6 +50,10 @@ class PlannedRun:
         return int(self.config["seed"])
 
     @property
+    def title(self) -> str:
+        return f"{self.dataset.name}, {self.method}, seed {self.seed}"
+
+    @property
     def split(self) -> int:
         return int(self.config["split"])
 
@@ -62,8 +66,12 @@ def plan_run(
     protocol: Protocol | None = None,
     minibatch: MiniBatch | None = None,
     fingerprint: str | None = None,
+    workers: int = 1,
 ) -> PlannedRun:
-    """A run as :func:`~ltga.train.fit` would do it; whoever plans many on one graph gives its ``fingerprint``."""
+    """A run as :func:`~ltga.train.fit` would do it; whoever plans many on one graph gives its ``fingerprint``.
+
+    Several ``workers`` take other batches than one does, so theirs is another run.
+    """
     protocol = protocol or Protocol.recommended()
     check_seed(seed)
     split = (seed - 1) % dataset.num_splits if split is None else split
@@ -77,6 +85,8 @@ def plan_run(
     config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.settings(), seed)
     if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
         config["minibatch"] = minibatch.as_settings()
+    if workers > 1:
+        config["workers"] = workers
     try:
         checked_configuration(config)  # now, rather than when a finished run is to be stored
     except ValueError as error:

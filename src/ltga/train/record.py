@@ -63,6 +63,7 @@ def make_record(
         "epochs": len(outcome.history),
         "stopped": outcome.stopped,
         "interrupted": outcome.interrupted,
+        **({"resumed": outcome.resumed} if outcome.resumed else {}),
         **observed,
         "trajectory": trajectory(outcome.history),
         "timing": timing,

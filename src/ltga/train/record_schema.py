@@ -47,6 +47,7 @@ class Configuration(_Part):
     seed: int = Field(ge=0)
     major_version: int = Field(ge=0)
     minibatch: dict[str, Any] | None = None
+    workers: int | None = Field(None, ge=2)
     task: str | None = None
     options: dict[str, Setting] | None = None
 
@@ -116,6 +117,13 @@ class Timing(_Part):
     median_epoch_seconds: Number = None
 
 
+class Resumed(_Part):
+    """That a process went on with a run which another had left after ``epoch``, and what was no longer the same."""
+
+    epoch: int = Field(ge=1)
+    changed: list[str]
+
+
 class Source(_Part):
     """An archive that a record came from."""
 
@@ -149,6 +157,7 @@ class RunRecord(_Part):
     epochs: int = Field(ge=1)
     stopped: Literal["patience", "epochs", "interrupted"]
     interrupted: bool
+    resumed: list[Resumed] | None = None
     metrics: dict[Literal["train", "val", "test"], Metrics]
     metric: str | None = None
     asked: dict[str, Setting] | None = None
@@ -156,6 +165,7 @@ class RunRecord(_Part):
     class_names: list[str] | None = None
     predicted_share: dict[str, list[Number]] | None = None
     attention: list[LayerAttention] | None = None
+    heads_at_bound: list[Annotated[float, Field(ge=0, le=1)]] | None = None
     trajectory: Trajectory
     timing: Timing
     environment: dict[str, Any]

@@ -3,6 +3,7 @@
     <id>.json, .npz, .safetensors   a finished run, as ``Run.save`` writes it
     failed/<id>.json                why a run failed
     .claims/<id>                    locked by the process that is at it
+    .checkpoints/<id>.safetensors   where a long run that is under way would go on
 
 A claim is an operating-system lock, so it ends with the process that holds it, however that ends.
 """
@@ -23,6 +24,8 @@ from filelock import FileLock, Timeout
 
 from ltga.data.atomic import write_atomic
 from ltga.errors import InputError, RecordError
+from ltga.train.checkpoint import EVERY, FOLDER, Checkpoint
+from ltga.train.crew import Crew
 from ltga.train.record import Record, clean_text
 from ltga.train.storage import read_stored, write_files
 
@@ -135,9 +138,24 @@ class Store:
                 lock.acquire()
             except Timeout:
                 return None
-            for part in self.folder.glob(f".{run}.*.part"):  # left by a process that died while writing
-                part.unlink(missing_ok=True)
+            for place in (self.folder, self.folder / FOLDER):
+                for part in place.glob(f".{run}.*.part"):  # left by a process that died while writing
+                    part.unlink(missing_ok=True)
         return Claim(lock)
+
+    def checkpoint(
+        self,
+        run: str,
+        every: float = EVERY,
+        say: Callable[[str], Any] | None = None,
+        fresh: bool = False,
+        crew: Crew | None = None,
+    ) -> Checkpoint:
+        """The checkpoint of a run, for whoever has claimed it; ``fresh`` throws away what is there."""
+        checkpoint = Checkpoint(self.folder / FOLDER, run, every, say, crew)
+        if fresh:
+            checkpoint.discard()
+        return checkpoint
 
     def take(self, runs: Iterable[str], settled: Callable[[str], bool]) -> Iterator[tuple[str, Claim | None]]:
         """Look at every run once: one that is settled comes without a claim, one that is to be done with it.

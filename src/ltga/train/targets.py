@@ -23,6 +23,7 @@ class Objective(Interface):
     @property
     def metric(self) -> str: ...
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor: ...
+    def mass(self, labels: Tensor) -> float: ...
     def score(self, logits: Tensor, labels: Tensor) -> float | None: ...
     def accuracy(self, logits: Tensor, labels: Tensor) -> float: ...
 
@@ -51,6 +52,10 @@ class Classes:
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         return F.cross_entropy(logits, labels, self.weights)
+
+    def mass(self, labels: Tensor) -> float:
+        """What the loss divides by: the loss of several parts together is their mean weighed by this."""
+        return float(len(labels)) if self.weights is None else float(self.weights[labels].double().sum())
 
     def score(self, logits: Tensor, labels: Tensor) -> float | None:
         """The metric on ``labels``, higher is better; ``None`` where the loss decides."""

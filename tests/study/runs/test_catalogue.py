@@ -2,7 +2,7 @@
 
 import pytest
 
-from ltga.data import CATALOGUE
+from ltga.data import CATALOGUE, load_graph
 from ltga.errors import InputError
 from ltga.nn.methods import METHODS
 from ltga.study import EXPERIMENTS, RunSpec, find_experiments, runs_of
@@ -40,19 +40,23 @@ def test_an_entry_names_things_that_exist_and_no_run_twice(name: str) -> None:
     assert len(set(experiment.runs)) == len(experiment.runs) > 0
 
 
-def test_the_headline_is_seven_methods_ten_seeds_on_the_eight_datasets_and_the_stand_in() -> None:
-    assert len(EXPERIMENTS["headline"].runs) == 7 * 10 * 9
+def test_the_headline_is_seven_methods_ten_seeds_on_the_eight_datasets_and_two_stand_ins() -> None:
+    assert len(EXPERIMENTS["headline"].runs) == 7 * 10 * 10
     assert {spec.protocol for spec in EXPERIMENTS["headline"].runs} == {Protocol()}
     assert {spec.protocol for spec in EXPERIMENTS["headline-paired"].runs} == {Protocol(init="paired")}
     assert len(EXPERIMENTS["headline-paired"].runs) == len(EXPERIMENTS["headline"].runs)
 
 
-def test_the_stand_in_is_marked_and_goes_wherever_roman_empire_goes() -> None:
+def test_the_stand_ins_are_marked_and_go_wherever_roman_empire_goes() -> None:
     for experiment in EXPERIMENTS.values():
-        assert ("gum-syntax" in experiment.datasets) == ("roman-empire" in experiment.datasets)
+        if experiment.label == "own":
+            continue
+        for name in ("roman-words", "gum-syntax"):
+            assert (name in experiment.datasets) == ("roman-empire" in experiment.datasets)
         if "gum-syntax" in experiment.datasets:
-            assert experiment.stand_ins == {"gum-syntax": "roman-empire"}
-    assert of("headline", dataset="gum-syntax")[0].stand_in == "roman-empire"
+            assert experiment.stand_ins == {"roman-words": "roman-empire", "gum-syntax": "roman-empire"}
+    for name in ("roman-words", "gum-syntax"):
+        assert of("headline", dataset=name)[0].stand_in == "roman-empire"
     assert of("headline", dataset="roman-empire")[0].stand_in is None
 
 
@@ -103,3 +107,11 @@ def test_a_part_can_be_selected_and_nonsense_is_refused() -> None:
         select(EXPERIMENTS["headline"].runs, methods=["h2gcn"])
     with pytest.raises(InputError, match="did you mean 'depth'"):
         find_experiments(["dept"])
+
+
+def test_a_generated_graph_is_named_as_its_runs_will_be() -> None:
+    names = {name for experiment in EXPERIMENTS.values() for name in experiment.datasets}
+    generated = {name for name in names if name.partition(":")[0] in ("csbm", "digits-noise")}
+    assert len(generated) > 20
+    for name in generated:
+        assert load_graph(name).name == name

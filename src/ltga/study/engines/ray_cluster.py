@@ -6,19 +6,16 @@ sent to it and runs come back as bytes. A run whose node dies is done again else
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ltga.data import Dataset, load_dataset
-from ltga.errors import InputError
 from ltga.study.engines.engine import Ended, Job, Results, attempt
+from ltga.train.ray_connection import connected, load_ray
 
 RETRIES = 3  # of a run whose worker or node died; an error of the run itself is not tried again
-CONNECT_SECONDS = 10.0
 POLL_SECONDS = 5.0  # how often to look for nodes that have joined
 
 
@@ -32,11 +29,7 @@ class RayCluster:
     """
 
     def __init__(self, address: str | None = None, threads: int = 1, root: str | Path | None = None) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise InputError("engine: ray is not installed; pip install 'ltga[ray]'") from None
-        self._ray: Any = ray
+        self._ray: Any = load_ray()
         self._address, self._threads, self._root = address, threads, root
 
     def results(self, jobs: Iterator[Job]) -> Results:
@@ -45,37 +38,25 @@ class RayCluster:
             return
         jobs = chain([first], jobs)
         ray = self._ray
-        ours = not ray.is_initialized()
-        if ours:
-            self._connect()
-        task = ray.remote(num_cpus=self._threads, max_retries=RETRIES)(_task)
-        graphs: dict[str, Any] = {}
-        running: dict[Any, Job] = {}
-        try:
-            while True:
-                while len(running) < self._room() and (job := next(jobs, None)) is not None:
-                    name = job.spec.dataset
-                    if name not in graphs:
-                        graphs[name] = ray.put(load_dataset(name, self._root))
-                    running[task.remote(job, graphs[name], self._threads)] = job
-                if not running:
-                    return
-                ended, _ = ray.wait(list(running), num_returns=1, timeout=POLL_SECONDS)
-                for reference in ended:
-                    yield self._outcome(running.pop(reference), reference)
-        finally:
-            for reference in running:
-                ray.cancel(reference, force=True)
-            if ours:
-                ray.shutdown()
-
-    def _connect(self) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked us to report usage
-        try:
-            _knock(self._address)
-            self._ray.init(address=self._address, include_dashboard=False, log_to_driver=False, logging_level="error")
-        except (OSError, ValueError) as error:
-            raise InputError(f"address: cannot reach a Ray cluster at {self._address!r} ({error})") from None
+        with connected(ray, self._address):
+            task = ray.remote(num_cpus=self._threads, max_retries=RETRIES)(_task)
+            graphs: dict[str, Any] = {}
+            running: dict[Any, Job] = {}
+            try:
+                while True:
+                    while len(running) < self._room() and (job := next(jobs, None)) is not None:
+                        name = job.spec.dataset
+                        if name not in graphs:
+                            graphs[name] = ray.put(load_dataset(name, self._root))
+                        running[task.remote(job, graphs[name], self._threads)] = job
+                    if not running:
+                        return
+                    ended, _ = ray.wait(list(running), num_returns=1, timeout=POLL_SECONDS)
+                    for reference in ended:
+                        yield self._outcome(running.pop(reference), reference)
+            finally:
+                for reference in running:
+                    ray.cancel(reference, force=True)
 
     def _room(self) -> int:
         cores = self._ray.cluster_resources().get("CPU", 0)
@@ -87,13 +68,6 @@ class RayCluster:
             return finished
         except self._ray.exceptions.RayError as error:
             return Ended(job, error=f"{type(error).__name__}: {error}", died=True)
-
-
-def _knock(address: str | None) -> None:
-    """Raise ``OSError`` unless something listens there: Ray itself would try for ten minutes."""
-    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
 
 
 def _task(job: Job, dataset: Dataset, threads: int) -> Ended:

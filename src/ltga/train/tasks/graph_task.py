@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -68,6 +68,10 @@ class GraphTask:
     target: Objective
     batch_size: int
     seed: int
+
+    def share(self, rank: int, size: int) -> GraphTask:
+        """The part of one of ``size`` processes: every so many-th training graph."""
+        return replace(self, train=self.train[rank::size])
 
     def steps(self, epoch: int) -> Iterator[GraphStep]:
         generator = torch.Generator().manual_seed((self.seed << 20) + epoch)

@@ -70,6 +70,9 @@ class Number:
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         return F.mse_loss(logits.squeeze(-1), labels)
 
+    def mass(self, labels: Tensor) -> float:
+        return float(len(labels))
+
     def score(self, logits: Tensor, labels: Tensor) -> float | None:
         """Less the error, so that higher is better."""
         return None if self.metric == "loss" else -self.metrics(logits, labels)[self.metric]
@@ -97,6 +100,9 @@ class Labels:
         known = ~labels.isnan()
         weights = None if self.weights is None else self.weights.expand_as(labels)[known]
         return F.binary_cross_entropy_with_logits(logits[known], labels[known], pos_weight=weights)
+
+    def mass(self, labels: Tensor) -> float:
+        return float((~labels.isnan()).sum())
 
     def score(self, logits: Tensor, labels: Tensor) -> float | None:
         return None if self.metric == "loss" else label_scores(logits, labels)[self.metric]
@@ -130,6 +136,9 @@ class Ranks:
             return F.cross_entropy(logits, labels)
         truth = F.one_hot(labels, logits.size(1)).to(logits.dtype)
         return F.binary_cross_entropy_with_logits(logits, truth)
+
+    def mass(self, labels: Tensor) -> float:
+        return float(len(labels))
 
     def score(self, logits: Tensor, labels: Tensor) -> float | None:
         return None if self.metric == "loss" else rank_scores(ranks_of(logits, labels))["mrr"]

@@ -20,8 +20,9 @@ from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
+from ltga.train.crew import Crew
 from ltga.train.fitting import Run, check_sizes
-from ltga.train.loop import Callback, train
+from ltga.train.loop import Callback, Keeper, Outcome, train
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import ENOUGH_LABELS, check_seed
 from ltga.train.progress import ProgressLine
@@ -31,6 +32,7 @@ from ltga.train.record_schema import RunRecord, checked_configuration
 from ltga.train.tasks import graph_task, link_task, node_task, typed_task
 from ltga.train.tasks.choose import Anything, fingerprint
 from ltga.train.tasks.objectives import Scale
+from ltga.train.tasks.prepared import Prepared
 from ltga.train.tasks.task_options import TaskOptions, as_options
 
 LINK_SPLITS = 10  # ways in which the edges of a graph are divided, by number
@@ -133,6 +135,7 @@ def plan_task(
     protocol: Protocol | Mapping[str, Any] | None = None,
     options: TaskOptions | Mapping[str, Any] | None = None,
     minibatch: MiniBatch | None = None,
+    workers: int = 1,
 ) -> PlannedTask:
     """A run on any task but node classification; a graph with classes is asked for its links."""
     check_seed(seed)
@@ -164,6 +167,8 @@ def plan_task(
     }
     if minibatch is not None:
         config["minibatch"] = minibatch.as_settings()
+    if workers > 1:
+        config["workers"] = workers
     try:
         checked_configuration(config)
     except ValueError as error:
@@ -189,25 +194,23 @@ def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, metho
     return Protocol(**{**below, **(protocol or {})})
 
 
-def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progress: bool = False) -> TaskRun:
-    """Do a run that is planned."""
-    kind, protocol, config = KINDS[planned.task], planned.protocol, planned.config
-    shape, seed = kind.shape(planned.data), int(config["seed"])
+def execute_task(
+    planned: PlannedTask,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = False,
+    keeper: Keeper | None = None,
+    crew: Crew | None = None,
+) -> TaskRun:
+    """Do a run that is planned; the first of a ``crew`` does this while the others :func:`take_part`."""
+    config = planned.config
+    title = f"{planned.data.name}, {config['method']}, seed {config['seed']}"
     started = time.perf_counter()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = kind.build(config["method"], protocol, shape, planned.options)
-        initialize_composed(model, seed, protocol.init)
-        prepared = kind.prepare(
-            planned.data, config["split"], model, protocol, planned.options, seed, planned.minibatch
-        )
-        title = f"{planned.data.name}, {config['method']}, seed {seed}"
-        with ProgressLine(title, method=config["method"]) if progress else nullcontext() as line:
-            outcome = train(model, prepared.task, protocol, seed, (*callbacks, *([line] if line else [])))
+    with ProgressLine(title, method=config["method"]) if progress else nullcontext() as line:
+        model, prepared, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew)
     trained = time.perf_counter()
     observed, arrays = prepared.observe(model)
     timing = {
-        "train_seconds": trained - started,
+        "train_seconds": outcome.seconds_before + trained - started,
         "observe_seconds": time.perf_counter() - trained,
         "median_epoch_seconds": float(np.median([info.seconds for info in outcome.history])),
     }
@@ -215,8 +218,27 @@ def execute_task(planned: PlannedTask, callbacks: Iterable[Callback] = (), progr
     if reading is not None and reading.get("format") != "named":  # how to find and read it again
         observed["reading"] = dict(reading)
     observed |= {"target": prepared.target, "metric": prepared.task.target.metric}
+    if at_bound := model.heads_at_bound():
+        observed["heads_at_bound"] = at_bound
+    shape = KINDS[planned.task].shape(planned.data)
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     return TaskRun(make_record(config, described, outcome, observed, timing), model, arrays)
+
+
+def take_part(
+    planned: PlannedTask, callbacks: Iterable[Callback] = (), keeper: Keeper | None = None, crew: Crew | None = None
+) -> tuple[Network, Prepared, Outcome]:
+    """Build and train what is planned, without a look at the result."""
+    kind, protocol, config = KINDS[planned.task], planned.protocol, planned.config
+    seed = int(config["seed"])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = kind.build(config["method"], protocol, kind.shape(planned.data), planned.options)
+        initialize_composed(model, seed, protocol.init)
+        prepared = kind.prepare(
+            planned.data, config["split"], model, protocol, planned.options, seed, planned.minibatch
+        )
+        return model, prepared, train(model, prepared.task, protocol, seed, callbacks, keeper, crew)
 
 
 def rebuild(record: RunRecord, weights: Mapping[str, Tensor], where: Any) -> Network:

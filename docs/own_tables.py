@@ -1,0 +1,88 @@
+"""The tables of our own experiments, from results/own.jsonl.gz and what lies beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from markdown_table import markdown
+from when_figure import compared, settings
+
+from ltga.nn.methods import METHODS
+from ltga.study import recipe
+from ltga.study.archive import stored_records
+from ltga.study.experiments import EXPERIMENTS
+from ltga.study.lookup import find_records
+from ltga.study.when import COMPARED
+from ltga.train.record import Record
+
+ROOT = Path(__file__).parents[1]
+
+
+def development() -> str:
+    """Every candidate for the recommended protocol, from results/recipe-development.json."""
+    measured = json.loads((ROOT / "results" / "recipe-development.json").read_text())
+    return markdown(*recipe.development_rows(measured))
+
+
+def noise() -> str:
+    """The recommended protocol under planted noise."""
+    return markdown(*recipe.noise_rows(_own("recipe-noise"), EXPERIMENTS["recipe-noise"].datasets))
+
+
+def recommended() -> str:
+    """The recommended protocol on the benchmarks."""
+    return markdown(*recipe.against_rows(_own("recipe"), EXPERIMENTS["recipe"].datasets))
+
+
+def roman() -> str:
+    """The paper's protocol on Roman-Empire's graph."""
+    return markdown(*recipe.against_rows(_own("roman-words"), ["roman-words"]))
+
+
+def deep() -> str:
+    """What was run of the deep backbones, with fewer blocks and epochs than published."""
+    records = [record for record in _own() if METHODS[record["config"]["method"]].family == "backbone"]
+    graphs = list(dict.fromkeys(record["config"]["dataset"]["name"] for record in records))
+    by_slot = {record["config"]["method"].partition("-")[0] for record in records}
+    tables = [
+        recipe.against_rows(
+            [record for record in records if record["config"]["method"].startswith(backbone)],
+            graphs,
+            f"{backbone}-softmax",
+        )
+        for backbone in sorted(by_slot)
+    ]
+    header = [cell.replace("GATv2", "softmax") for cell in tables[0][0]] if tables else ["graph"]
+    return markdown(header, [row for _, rows in tables for row in rows])
+
+
+def when() -> str:
+    """What sparse attention gains over softmax on every graph of the experiment, in accuracy and in epochs."""
+    known = settings()
+    header = ["graph", "neighbours", "of one class", "to learn from", "seeds", *(
+        f"{label}: {what}" for label in COMPARED.values() for what in ("points", "speed")
+    )]  # fmt: skip
+    rows = []
+    for name, found in compared().items():
+        told = known[name]
+        cells = [
+            f"{gain.points:+.1f} | ×{gain.speed:.1f}" if (gain := found.get(method)) else " | " for method in COMPARED
+        ]
+        seeds = max(gain.seeds for gain in found.values())
+        rows.append([
+            name, f"{told.neighbours:g}", f"{100 * told.agreement:.0f} %", f"{100 * told.labels:.1f} %", str(seeds),
+            *(half for cell in cells for half in cell.split(" | ")),
+        ])  # fmt: skip
+    return markdown(header, rows)
+
+
+def _own(experiment: str | None = None) -> list[Record]:
+    """Records of our own experiments; of one of them if it is named."""
+    records = stored_records(ROOT / "results" / "own.jsonl.gz")
+    if experiment is None:
+        return records
+    return list(find_records(EXPERIMENTS[experiment].runs, records).values())
+
+
+OWN_TABLES = (development, noise, recommended, roman, deep, when)
