@@ -126,9 +126,9 @@ def test_dropout_masks_are_those_of_the_cpu(p):
     rows = torch.tensor([5, 0, 2])
     for key in (1, -(2**62), 2**63 - 1):
         assert np.array_equal(
-            attention_triton.dropped(x, p, key, None).numpy(), plain_mask((3, 700), p, key).astype("f4")
+            attention_triton.dropped(x, p, key, None).numpy(), plain_mask((3, 700), p, key).float().numpy()
         )
-        part = plain_mask((3, 700), p, key, rows).astype("f4")
+        part = plain_mask((3, 700), p, key, rows).float().numpy()
         assert np.array_equal(attention_triton.dropped(x, p, key, rows).numpy(), part)
 
 
@@ -137,7 +137,7 @@ def test_dropout_by_key_is_the_mask_of_that_key_forward_and_backward():
     graph, operands = trust._example(Configuration("gatv2", "q_softmax", 2, 4, 0, torch.float64), False)
     key, edges = 2**62 + 12345, len(graph.col)
     keyed = Kind(1, 1, 0.2, 0.5, False, backend="triton", dropout=0.4, key=key)
-    mask = torch.from_numpy(plain_mask((edges, 2), 0.4, key))
+    mask = plain_mask((edges, 2), 0.4, key)
     upstream = torch.randn(len(graph.ptr) - 1, 2, 4, dtype=torch.float64), None
     found = [
         gradients(attention_triton, operands._replace(keep=keep), graph, kind, upstream)

@@ -210,7 +210,7 @@ def test_what_has_changed_meanwhile_is_in_the_record(
     _, given = interrupted(small, quick, tmp_path)
     now = environment()
     now["versions"]["torch"], now["machine"]["threads"] = "99.0", 64
-    monkeypatch.setattr(checkpoint, "environment", lambda: now)
+    monkeypatch.setattr(checkpoint, "environment", lambda device: now)
     changed = fit(small, **given).record["resumed"][0]["changed"]
     assert changed == [f"torch: {torch.__version__} -> 99.0", "threads: 1 -> 64"]
 

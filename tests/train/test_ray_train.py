@@ -44,6 +44,12 @@ def planned(**settings: Any) -> PlannedRun:
     return plan_run(csbm(num_nodes=120, seed=3), "ltga-head", 1, 0, protocol, MiniBatch(16, 3), workers=2)
 
 
+def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"address: cannot reach a Ray cluster at '127\.0\.0\.1:1' \(.*refused"):
+        RayWorkers(2, "127.0.0.1:1", tmp_path).files(planned())
+    assert not ray.is_initialized()
+
+
 @pytest.mark.slow
 def test_a_killed_worker_costs_at_most_an_epoch(cluster: None, tmp_path: Path) -> None:
     log = tmp_path / "log"
@@ -62,18 +68,20 @@ def test_a_killed_worker_costs_at_most_an_epoch(cluster: None, tmp_path: Path) -
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
     run = planned()
-    files = RayWorkers(2, None, tmp_path).files(run, [note])
+    said: list[str] = []
+    files = RayWorkers(2, None, tmp_path).files(run, [note], say=said.append)
     assert not thread.is_alive()
     record = json.loads(files[".json"])
     assert record["id"] == run.id and record["config"]["workers"] == 2 and record["epochs"] == EPOCHS
     (resumed,) = record["resumed"]
-    assert 4 <= resumed["epoch"] < EPOCHS
+    assert 4 <= resumed["epoch"] < EPOCHS  # killed while in epoch 5, or soon after
     done = Counter(int(line.split()[0]) for line in log.read_text().splitlines())
     assert sorted(done) == list(range(1, EPOCHS + 1))
     assert done.total() <= EPOCHS + 1, "at most one epoch was done twice"
     assert len({line.split()[1] for line in log.read_text().splitlines()}) == 2, "nobody was killed"
     assert {".json", ".npz", ".safetensors"} == set(files)
-    assert not list((tmp_path / ".checkpoints" / "ray").iterdir())
+    assert not list((tmp_path / ".checkpoints").iterdir())
+    assert len(said) == 1 and said[0].startswith(f"going on after epoch {resumed['epoch']}, from {tmp_path}")
 
 
 @pytest.mark.slow
@@ -87,9 +95,3 @@ def test_an_error_of_the_run_is_one_line_and_is_not_tried_again(cluster: None, t
 def test_more_workers_than_cores(cluster: None, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--workers: 3 need a core each, and the cluster has 2; take fewer"):
         RayWorkers(3, None, tmp_path).files(planned())
-
-
-def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"address: cannot reach a Ray cluster at '127\.0\.0\.1:1' \(.*refused"):
-        RayWorkers(2, "127.0.0.1:1", tmp_path).files(planned())
-    assert not ray.is_initialized()

@@ -15,6 +15,7 @@ from ltga.cli.options import (
     Address,
     CheckpointEvery,
     Data,
+    Device,
     EngineOption,
     Json,
     Workers,
@@ -141,6 +142,7 @@ def train(
     task: Annotated[
         str | None, typer.Option(help="'node', 'link' or 'graph', where it does not follow from the data.")
     ] = None,
+    device: Device = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     json_wanted: Json = False,
     data: Data = None,
@@ -178,20 +180,20 @@ def train(
         if given is None and launched(workers, context.obj):
             return
         place = (out, page, data, convention, fresh, json_wanted)
-        train_other_task(results(), messages(quiet), other, *place, checkpoint_every, prepared, given)
+        train_other_task(results(), messages(quiet), other, *place, checkpoint_every, device, prepared, given)
 
     if not is_node_classification(graph_asked_for(dataset, config), task):
         train_other()
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol, metric)
-    cluster = on_ray(engine, workers, address)
+    cluster = on_ray(engine, workers, address, device)
     if cluster is None and launched(workers, context.obj):
         return
     from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    how = (minibatch, full_batch, checkpoint_every, cluster, train_other)
+    how = (minibatch, full_batch, checkpoint_every, cluster, device, train_other)
     train_and_compare(results(), messages(quiet), plan, *where, *how)
 
 
@@ -375,6 +377,7 @@ def explain(
     graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
     convention: Convention = None,
     prepare: Prepare = None,
+    device: Device = "auto",
     data: Data = None,
 ) -> None:
     """Show what attention did in a run, and which edges it ignored.
@@ -383,7 +386,7 @@ def explain(
     """
     from ltga.cli.explain_command import explain_run
 
-    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare))
+    explain_run(results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device)
 
 
 @app.command()
@@ -400,6 +403,7 @@ def predict(
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Compute so many nodes at a time, for a graph larger than memory allows.")
     ] = None,
+    device: Device = "auto",
     new_category: Annotated[
         str | None,
         typer.Option(help="A category that the run has not seen: 'error' or 'other'. Default: as for the run."),
@@ -417,7 +421,7 @@ def predict(
     record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
-    predict_to_file(results(), record, graph, out, data, batch_size, new_category)
+    predict_to_file(results(), record, graph, out, data, batch_size, device, new_category)
 
 
 @app.command()

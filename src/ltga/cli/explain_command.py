@@ -34,11 +34,12 @@ def explain_run(
     graph: str | None,
     convention: str | None = None,
     preparation: Preparation | None = None,
+    device: str = "cpu",
 ) -> None:
     """Print a summary (and a node's neighbourhood) and write what was asked for."""
     for path, option in ((page, "--page"), (parquet, "--parquet"), (graphml, "--graphml")):
         check_output(path, option)
-    finished = load_run(_record(run))
+    finished = load_run(_record(run), device)
     if graph is not None and (convention or preparation):
         dataset = load_given(graph, data, convention, preparation)
     else:

@@ -22,7 +22,9 @@ def launched(workers: int | None, arguments: Sequence[str]) -> bool:
     return True
 
 
-def on_ray(engine: str | None, workers: int | None, address: str | None) -> tuple[int, str | None] | None:
+def on_ray(
+    engine: str | None, workers: int | None, address: str | None, device: str = "auto"
+) -> tuple[int, str | None] | None:
     """How many workers of which cluster; ``None`` without ``--engine ray``.
 
     >>> on_ray("ray", 2, None)
@@ -36,6 +38,8 @@ def on_ray(engine: str | None, workers: int | None, address: str | None) -> tupl
         return None
     if workers is None:
         raise InputError("--engine ray: needs --workers, for example --workers 2")
+    if device not in ("auto", "cpu"):
+        raise InputError(f"--device: workers of a Ray cluster compute on the CPU so far, got {device!r}; leave it out")
     return workers, address
 
 

@@ -77,6 +77,12 @@ EngineOption = Annotated[
     typer.Option("--engine", help="'ray': the workers are those of a Ray cluster (pip install 'ltga\\[ray]')."),
 ]
 Address = Annotated[str | None, typer.Option(help="Ray: the cluster (default: one on this machine).")]
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device", help="Where to compute: cpu, cuda (also ROCm's name), cuda:1, or auto: a GPU if there is one."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead.")]
 
 

@@ -29,13 +29,14 @@ def predict_to_file(
     out: Path,
     data: Path | None,
     batch_size: int | None,
+    device: str = "cpu",
     new_category: str | None = None,
 ) -> None:
     """Write a row per node: its id, the most probable class, and every class's probability."""
     if out.suffix not in SUFFIXES:
         raise InputError(f"--out: {out.name}: predictions are written as {' or '.join(SUFFIXES)}")
     check_output(out, "--out")
-    finished = load_run(record)
+    finished = load_run(record, device)
     frame = prediction_table(finished, graph, data, batch_size, new_category)
     if out.suffix == ".csv":
         write_atomic(out, lambda stream: stream.write(frame.to_csv(index=False).encode()))

@@ -23,6 +23,7 @@ from ltga.nn.methods import Method, find_method
 from ltga.train import Run, load_run
 from ltga.train.checkpoint import Checkpoint, parse_seconds
 from ltga.train.crew import Crew, crew_here
+from ltga.train.devices import find_device
 from ltga.train.record import clean_text, kept_index, plain
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
@@ -116,6 +117,7 @@ def train_other_task(
     fresh: bool = False,
     json_wanted: bool = False,
     checkpoint_every: str = "3min",
+    device: str = "cpu",
     preparation: Preparation | None = None,
     given: NodeDataset | None = None,
 ) -> None:
@@ -127,6 +129,7 @@ def train_other_task(
         raise InputError("--page: is for a class per node; leave it out")
     crew = crew_here()
     messages.quiet |= crew.rank > 0
+    find_device(device)  # before anything is loaded
     loaded = load_any(plan.dataset, data, convention, preparation) if given is None else given
     dataset = choose(loaded, plan.task)
     dataset_name = clean_text(dataset.name)
@@ -147,7 +150,7 @@ def train_other_task(
     for note in getattr(dataset, "notes", ()):
         say(messages, note)
     with crew.at_work():
-        done = all_runs(planned, runs, fresh, messages, every, crew)
+        done = all_runs(planned, runs, fresh, messages, every, crew, device)
     if crew.rank:
         return
     rows = [
@@ -171,6 +174,7 @@ def all_runs(
     messages: Console,
     checkpoint_every: float,
     crew: Crew,
+    device: str = "cpu",
 ) -> dict[str, Run]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     wanted = {run.id: run for row in planned.values() for run in row}
@@ -188,13 +192,13 @@ def all_runs(
         return store.checkpoint(run, checkpoint_every, partial(say, messages), fresh and crew.rank == 0, crew)
 
     if crew.rank:
-        crew.follow(lambda run: take_part(wanted[run], (), keeper(run), crew))
+        crew.follow(lambda run: take_part(wanted[run], (), keeper(run), crew, device))
         return {}
 
     def make(run: str) -> Run:
         crew.announce(run)
         checkpoint = keeper(run)
-        made = execute_task(wanted[run], (), messages.is_terminal and not messages.quiet, checkpoint, crew)
+        made = execute_task(wanted[run], (), messages.is_terminal and not messages.quiet, checkpoint, crew, device)
         if made.record["interrupted"]:
             raise KeyboardInterrupt
         store.save(run, made.files())

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import torch
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import TaskID
@@ -25,6 +26,7 @@ from ltga.train import EpochInfo, Run, load_run
 from ltga.train.batches import choose_batches
 from ltga.train.checkpoint import Checkpoint, parse_seconds
 from ltga.train.crew import Crew, crew_here
+from ltga.train.devices import find_device, free_bytes
 from ltga.train.fitting import execute_and_store, take_part
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import PlannedRun, plan_run
@@ -52,6 +54,7 @@ def train_and_compare(
     full_batch: bool = False,
     checkpoint_every: str = "3min",
     cluster: tuple[int, str | None] | None = None,
+    device: str = "cpu",
     otherwise: Callable[[NodeDataset], None] | None = None,
 ) -> None:
     """Train every method with every seed, store the runs, print a comparison and write a page.
@@ -59,12 +62,15 @@ def train_and_compare(
     Runs that ``store`` already holds are taken from there unless ``fresh``. Tables that turn out to hold numbers or
     several labels to predict are handed to ``otherwise``.
     """
+    crew = crew_here()
+    messages.quiet |= crew.rank > 0
+    if cluster is not None and device not in ("auto", "cpu"):
+        raise InputError("--device: the workers of a Ray cluster compute on the CPU so far; leave it out")
+    place = find_device("cpu" if cluster is not None else device, plan.protocol.init, plan.protocol.backend)
     graph = load_any(plan.dataset, data, convention, preparation)
     if isinstance(graph, NodeDataset) and otherwise is not None:
         otherwise(graph)
         return
-    crew = crew_here()
-    messages.quiet |= crew.rank > 0
     graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
     check_plan(plan, graph)
     runs = Store(store, "--out")
@@ -81,10 +87,10 @@ def train_and_compare(
     for line in warnings_about(graph):
         say(messages, line)
     if minibatch is None and not full_batch:
-        minibatch, why = choose_batches(graph, plan.methods, plan.protocol)
+        minibatch, why = choose_batches(graph, plan.methods, plan.protocol, free_bytes(place))
         if why:
             say(messages, why)
-    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, every, crew, cluster)
+    groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, every, crew, cluster, place)
     if crew.rank:
         return
     page = _page(graph, groups, store, page, messages)
@@ -119,6 +125,7 @@ def _all_runs(
     checkpoint_every: float,
     crew: Crew,
     cluster: tuple[int, str | None] | None,
+    device: torch.device,
 ) -> list[Group]:
     """Every run from the store, or made and stored; what another process is at is waited for."""
     fingerprint, workers = graph.fingerprint, crew.size if cluster is None else cluster[0]
@@ -137,7 +144,7 @@ def _all_runs(
             return store.checkpoint(run, checkpoint_every, live.says, fresh and crew.rank == 0, crew)
 
         if crew.rank:
-            crew.follow(lambda run: take_part(planned[run], (), keeper(run), crew))
+            crew.follow(lambda run: take_part(planned[run], (), keeper(run), crew, device))
             return []
 
         def find(run: str) -> Run | None:
@@ -146,9 +153,9 @@ def _all_runs(
         def make(run: str) -> Run:
             live.starts(planned[run].method, planned[run].seed)
             if cluster is not None:
-                return on_cluster(planned[run], store, RayWorkers(*cluster, store.folder), fresh)
+                return on_cluster(planned[run], store, RayWorkers(*cluster, store.folder), fresh, live.says)
             crew.announce(run)
-            return execute_and_store(planned[run], store, (live.epoch,), keeper(run), crew)
+            return execute_and_store(planned[run], store, (live.epoch,), keeper(run), crew, device)
 
         for run, result, reused in store.each_once(planned, find, make, live.waits):
             done[run] = finished(result, store.folder / f"{run}.json", graph, reused)
@@ -157,11 +164,11 @@ def _all_runs(
     return [Group(find_method(name), [done[run.id] for run in row]) for name, row in zip(plan.methods, rows)]
 
 
-def on_cluster(planned: PlannedRun, store: Store, workers: RayWorkers, fresh: bool) -> Run:
+def on_cluster(planned: PlannedRun, store: Store, workers: RayWorkers, fresh: bool, says: Callable[[str], None]) -> Run:
     """Have a run done by a cluster, and store it."""
     if planned.minibatch is None and workers.workers > 1:
         raise InputError("--workers: several divide batches; give --batch-size")
-    store.save(planned.id, workers.files(planned, fresh=fresh))
+    store.save(planned.id, workers.files(planned, (), fresh, says))
     return load_run(store.folder / f"{planned.id}.json")
 
 

@@ -14,6 +14,7 @@ from ltga.errors import InputError
 from ltga.explanation.result import Explanation
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import Network
+from ltga.train.devices import device_of, moved
 from ltga.train.fitting import Run, load_run, make_model, make_task
 from ltga.train.planned import as_dataset
 from ltga.train.protocol import Protocol
@@ -84,7 +85,7 @@ def _attend(run: Run, graph: Dataset) -> tuple[list[Attention], str]:
     protocol = config.as_protocol()
     model = run.model if run.model.attends else _as_ltga(run, protocol)
     task = make_task(graph, config.split, run.model, protocol)
-    return model.attend(task.x, task.edge_index, task.edge_attr), str(model.normalizer)
+    return model.attend(*moved((task.x, task.edge_index, task.edge_attr), device_of(model))), str(model.normalizer)
 
 
 def _as_ltga(run: Run, protocol: Protocol) -> Network:
@@ -97,7 +98,7 @@ def _as_ltga(run: Run, protocol: Protocol) -> Network:
     with torch.random.fork_rng(devices=[]):
         model = make_model(method, protocol.with_overrides(init="paired"), run.typed.model)
     model.load_state_dict(weights)
-    return model.eval()
+    return model.to(device_of(run.model)).eval()
 
 
 def _positions(edge_index: Tensor, attended: int) -> np.ndarray:

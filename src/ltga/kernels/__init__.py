@@ -7,6 +7,7 @@ from ltga.kernels.operators.dropout import Part, counter_dropout
 from ltga.kernels.operators.edge_dot import edge_dot
 from ltga.kernels.operators.edge_gate import edge_mlp
 from ltga.kernels.operators.elu import elu
+from ltga.kernels.operators.joint_scores import joint_scores
 from ltga.kernels.operators.projection import (
     DistinctRows,
     SparseFeatures,
@@ -36,6 +37,7 @@ __all__ = [
     "edge_dot",
     "edge_mlp",
     "elu",
+    "joint_scores",
     "neighbourhoods",
     "project",
     "project_both",

@@ -13,6 +13,7 @@ from torch_geometric.utils.sparse import set_sparse_value
 
 from ltga.errors import GraphError
 from ltga.kernels.operators.dispatch import is_observed
+from ltga.kernels.runtime.memo import TensorMemo
 from ltga.kernels.runtime.neighbourhoods import Edges, Neighbourhoods, build_neighbourhoods, neighbourhoods, plain_edges
 
 CheckFeatures = Callable[[Tensor, int], Tensor]
@@ -65,7 +66,7 @@ def edges_of(
         return edges, None
     edge_attr = check(edge_attr, adjacency.size(1))
     if self_loops:
-        kept, edge_attr = remove_self_loops(adjacency.long(), edge_attr)
+        kept, edge_attr = _without_loops(adjacency, edge_attr)
         kept, edge_attr = add_self_loops(kept, edge_attr, fill_value=fill_value, num_nodes=nodes)
         if not fused:  # the same edges; a compiler must see that there are as many of them as of their features
             edges = Edges(kept if flow == "source_to_target" else kept.flip(0), sources, targets)
@@ -78,6 +79,20 @@ def _edges_of_tensor(edge_index: Tensor, sources: int, targets: int, loops: bool
     if is_observed():
         return build_neighbourhoods(edge_index.flip(0) if flip else edge_index, sources, targets, loops)
     return neighbourhoods(edge_index, sources, targets, loops, flip)
+
+
+_proper: TensorMemo[Tensor] = TensorMemo()
+
+
+def _without_loops(edge_index: Tensor, edge_attr: Tensor) -> tuple[Tensor, Tensor]:
+    """PyG's ``remove_self_loops``; on a GPU, where that waits for the number of edges left, these are remembered."""
+    if edge_index.is_cpu or edge_index.is_meta or edge_index.is_inference() or is_observed():
+        return remove_self_loops(edge_index.long(), edge_attr)  # type: ignore[return-value]
+    kept = _proper.get(edge_index, "no loops")
+    if kept is None:
+        kept = (edge_index[0] != edge_index[1]).nonzero().squeeze(1)
+        _proper.put(edge_index, "no loops", None, kept)
+    return edge_index.long().index_select(1, kept), edge_attr.index_select(0, kept)
 
 
 def _from_torch_sparse(

@@ -46,6 +46,7 @@ class Scores:
     att_target: Tensor | None  # [1, H, C]
     edge_weight: Tensor | None  # [H * C, D]
     slope: float
+    joint: bool = False  # whether GAT's products with both ends may be made at once, which rounds differently
 
 
 @dataclass(frozen=True, eq=False)

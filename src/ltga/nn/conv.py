@@ -66,6 +66,8 @@ class LTGAConv(GATv2Conv):
     """
 
     att: nn.Parameter | None  # type: ignore[assignment]
+    # GAT's scores of both ends in one compiled pass. Networks with published numbers do without: sums round differently.
+    joint_scores = False
 
     def __init__(
         self,
@@ -257,7 +259,8 @@ class LTGAConv(GATv2Conv):
 
     def _scores(self) -> Scores:
         edge_weight = None if self.lin_edge is None else self.lin_edge.weight
-        return Scores(self.scoring, self.normalizer, self.att, self.att_target, edge_weight, self.negative_slope)
+        vectors = self.att, self.att_target, edge_weight
+        return Scores(self.scoring, self.normalizer, *vectors, self.negative_slope, self.joint_scores)
 
     def _edges(
         self, edge_index: Any, edge_attr: Tensor | None, sources: int, targets: int, fused: bool

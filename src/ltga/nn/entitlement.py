@@ -7,6 +7,7 @@ only for modules and methods it knows, untouched. Everything else is called as t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -131,8 +132,12 @@ def may_fuse(layer: Any, edge_index: Any, embeddings: Sequence[Tensor | None], m
 def _propagates_as_pyg_does(layer: MessagePassing) -> bool:
     """PyG generates a ``propagate`` for every class, in a module named after it; any other one is the user's."""
     propagate = getattr(layer.propagate, "__func__", layer.propagate)
-    generated = {f"{kind.__module__}_{kind.__name__}_propagate" for kind in type(layer).__mro__}
-    return propagate is MessagePassing.propagate or propagate.__module__ in generated
+    return propagate is MessagePassing.propagate or propagate.__module__ in _generated_modules(type(layer))
+
+
+@cache
+def _generated_modules(kind: type) -> frozenset[str]:
+    return frozenset(f"{base.__module__}_{base.__name__}_propagate" for base in kind.__mro__)
 
 
 def transformed() -> bool:

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend, edge_dot
+from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend, edge_dot, joint_scores
+from ltga.kernels.operators.dispatch import is_observed
 from ltga.kernels.operators.operands import Operands
 from ltga.kernels.operators.trust import Configuration, agrees
 from ltga.kernels.runtime.fingerprint import mix_key
@@ -78,7 +79,7 @@ def _attend(
         given = _key_logits(inputs, scores, wide)
     else:
         target, attributes = inputs.target, inputs.attributes
-        att = scores.att[0] if scores.att is not None else inputs.source.new_zeros(heads, channels)
+        att = inputs.source.new_zeros(heads, channels) if scores.att is None else scores.att.reshape(heads, channels)
         if attributes is not None:
             assert scores.edge_weight is not None
             edge_weight = scores.edge_weight.t().reshape(-1, heads, channels)
@@ -123,8 +124,11 @@ def _key_logits(inputs: AttentionInputs, scores: Scores, wide: torch.dtype) -> T
 
 def _gat_logits(inputs: AttentionInputs, scores: Scores) -> Tensor:
     """GAT's additive logits need only one number per node and head."""
-    j, i = inputs.graph.edge_index
     assert scores.att is not None and scores.att_target is not None
+    if scores.joint and _has_one_embedding(inputs, scores):
+        vectors = scores.att.squeeze(0), scores.att_target.squeeze(0)
+        return joint_scores(inputs.source, *vectors, inputs.graph.structure, scores.slope)
+    j, i = inputs.graph.edge_index
     logits = (inputs.source * scores.att).sum(-1).index_select(0, j)
     logits = logits + (inputs.target * scores.att_target).sum(-1).index_select(0, i)
     if inputs.attributes is not None:
@@ -132,3 +136,12 @@ def _gat_logits(inputs: AttentionInputs, scores: Scores) -> Tensor:
         weight = scores.edge_weight.view(*inputs.source.shape[1:], -1)
         logits = logits + inputs.attributes @ torch.einsum("hcd,hc->dh", weight, scores.att[0])
     return F.leaky_relu(logits, scores.slope)
+
+
+def _has_one_embedding(inputs: AttentionInputs, scores: Scores) -> bool:
+    """Whether the same numbers stand at both ends, and nobody but compiled code on the CPU wants to see them."""
+    source, target, att = inputs.source, inputs.target, scores.att
+    if is_observed() or inputs.backend or inputs.attributes is not None or not source.is_cpu:
+        return False
+    same = source.data_ptr() == target.data_ptr() and source.shape == target.shape
+    return same and att is not None and source.dtype == att.dtype and source.dtype in (torch.float32, torch.float64)

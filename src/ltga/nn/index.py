@@ -233,7 +233,8 @@ def index_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
 
 def bounded(raw: Tensor, delta: float) -> Tensor:
     """1 + delta * tanh(raw): smooth, monotone, exactly 1 at 0."""
-    return 1 + delta * torch.tanh(raw)
+    bent = torch.tanh(raw)
+    return 1 + (bent if delta == 1.0 else delta * bent)
 
 
 def unbounded(q: float, delta: float) -> float:

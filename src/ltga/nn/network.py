@@ -158,8 +158,7 @@ class LTGA(Network):
         try:
             inside = []
             for layer, conv in enumerate(self.convs):
-                features = x.to_dense() if isinstance(x, SparseFeatures) and self.backend == "torch" else x
-                inside.append(conv.attend(features, edge_index, edge_attr))  # type: ignore[operator]
+                inside.append(conv.attend(self._readable(x), edge_index, edge_attr))  # type: ignore[operator]
                 if layer < len(self.convs) - 1:
                     x = elu(self._apply_layer(layer, x, Hop(edge_index, edge_attr)))
             return inside
@@ -183,11 +182,14 @@ class LTGA(Network):
     def _apply_layer(self, layer: int, x: Tensor | SparseFeatures, hop: Hop) -> Tensor:
         if self.training and self.dropout > 0:
             x = self._drop(x, layer, hop.nodes)
-        if isinstance(x, SparseFeatures) and self.backend == "torch":
-            x = x.to_dense()
         draws = Draws(self._key(layer, ATTENTION), hop.edges)
-        out: Tensor = self.convs[layer](x, hop.edge_index, hop.edge_attr, size=hop.size, draws=draws)
+        out: Tensor = self.convs[layer](self._readable(x), hop.edge_index, hop.edge_attr, size=hop.size, draws=draws)
         return out
+
+    def _readable(self, x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:
+        """Features as the layers can take them: sparse products are compiled for the CPU only."""
+        plain = isinstance(x, SparseFeatures) and (self.backend == "torch" or not x.values.is_cpu)
+        return x.to_dense() if plain else x  # type: ignore[union-attr]
 
     def _key(self, layer: int, stream: int) -> tuple[int, ...] | None:
         """What a layer's dropout depends on, if it is not to be torch's."""

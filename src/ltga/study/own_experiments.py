@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ltga.study.experiment import Experiment, grid, union
 from ltga.train.protocol import RECOMMENDED
@@ -40,7 +41,7 @@ ROMAN = ("gatv2", "ltga-head", "ltga-edge", "gcn", "gat", "ltga-global", "ltga-l
 
 
 # What fits into minutes here: the settings of minesweeper with half the blocks and a seventh of the epochs, everywhere.
-SHORT = {
+SHORT: dict[str, Any] = {
     "metric": "auto", "init": "paired", "warmup": 0, "index_form": "log", "heads": 1, "hidden_channels": 64,
     "num_layers": 8, "lr": 0.01, "weight_decay": 0.0, "dropout": 0.2, "epochs": 300, "patience": 10_000,
 }  # fmt: skip

@@ -73,7 +73,8 @@ def against_rows(records: Iterable[Record], graphs: Sequence[str], baseline: str
     """
     header = ["graph", "method", "seeds", "test", "against GATv2, same seeds", "p", "index", "exact zeros"]
     groups = _groups(records, graphs)
-    rows, tests = [], []
+    rows: list[list[str]] = []
+    tests: list[tuple[int, float]] = []
     for (graph, method), found in groups.items():
         partners = {record["config"]["seed"]: _score(record) for record in groups.get((graph, baseline), ())}
         pairs = [(_score(run), partners[seed]) for run in found if (seed := run["config"]["seed"]) in partners]

@@ -26,6 +26,7 @@ from ltga.data.bounds import in_a_line
 from ltga.data.tensor_files import TensorFile
 from ltga.errors import InputError, RecordError
 from ltga.train.crew import Crew
+from ltga.train.devices import device_of
 from ltga.train.loop import EpochInfo, State
 from ltga.train.record import environment
 
@@ -102,7 +103,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            saved = Saved.of(*self._read())
+            saved = Saved.of(*self._read(), environment(device_of(state.model)))
             saved.check_fit(state)
         except RecordError as error:
             self._tell(f"{self.path}: {error}; the run starts afresh")
@@ -157,7 +158,7 @@ def capture(
         "history": [_as_json(asdict(info)) for info in state.history],
         "resumed": state.resumed,
         "seconds": state.seconds_before + seconds,
-        "environment": environment(),
+        "environment": environment(device_of(state.model)),
     }
     return tensors, described
 
@@ -174,14 +175,15 @@ class Saved:
     seconds: float
 
     @classmethod
-    def of(cls, tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> Saved:
+    def of(cls, tensors: Mapping[str, Tensor], described: Mapping[str, Any], now: Mapping[str, Any]) -> Saved:
+        """From tensors, JSON and the present surroundings, which may not be those it was saved in."""
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}, "random": {}}
         try:
             for name, value in tensors.items():
                 part, _, rest = name.partition("/")
                 parts[part][rest] = value
             history = [_epoch_info(entry) for entry in described["history"]]
-            changed = _differences(described["environment"], environment())
+            changed = _differences(described["environment"], now)
             resumed = [*described["resumed"], {"epoch": len(history), "changed": changed}]
             first, second = map(float, described["best"]["merit"])
             return cls(parts, history, described["best"]["epoch"], (first, second), resumed, described["seconds"])

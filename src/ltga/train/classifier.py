@@ -19,6 +19,7 @@ from ltga.data import Dataset, Nodes
 from ltga.data.labels import known_labels
 from ltga.errors import InputError, RecordError
 from ltga.train.classifier_file import read_classifier, write_classifier
+from ltga.train.devices import Device
 from ltga.train.fitting import fit
 from ltga.train.loop import Callback
 from ltga.train.minibatch import MiniBatch
@@ -56,6 +57,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
             graph at once if ``batch_size`` is ``None``.
         random_state: decides weights, dropout and the validation nodes.
         progress: show a line with loss, validation and q.
+        device: where to compute, as in :func:`ltga.fit`. A stored classifier is loaded where :meth:`load` is told.
 
     Attributes:
         classes_: the labels, ``[C]``.
@@ -99,6 +101,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         fanout: int | tuple[int, ...] = 10,
         random_state: int | np.random.RandomState | None = 1,
         progress: bool = False,
+        device: Device = "auto",
     ) -> None:
         self.method = method
         self.lr = lr
@@ -126,6 +129,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         self.fanout = fanout
         self.random_state = random_state
         self.progress = progress
+        self.device = device
 
     def fit(
         self,
@@ -171,7 +175,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         dataset = Dataset("nodes", data, train, val, test, class_names=[str(name) for name in classes])
         self.run_ = fit(
             dataset, self.method, seed, protocol=protocol, callbacks=callbacks, progress=self.progress,
-            minibatch=minibatch,
+            minibatch=minibatch, device=self.device,
         )  # fmt: skip
         self.classes_ = classes
         self.n_features_in_ = nodes.shape[1]
@@ -221,17 +225,18 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         """Store the fitted classifier in one ``.safetensors`` file: tensors and JSON, no pickle."""
         if not hasattr(self, "run_"):
             raise NotTrainedError("classifier: is not fitted yet; call fit first")
-        return write_classifier(path, self._plain_params(), self.classes_, self._fitted_graph, self.run_)
+        params = {name: value for name, value in self._plain_params().items() if name != "device"}
+        return write_classifier(path, params, self.classes_, self._fitted_graph, self.run_)
 
     @classmethod
-    def load(cls, path: str | Path) -> LTGAClassifier:
-        """The classifier that :meth:`save` stored."""
+    def load(cls, path: str | Path, device: Device = "auto") -> LTGAClassifier:
+        """The classifier that :meth:`save` stored, to compute on ``device``, wherever it was fitted."""
         stored = read_classifier(path)
         try:
-            classifier = cls(**stored.params)
+            classifier = cls(**{**stored.params, "device": device})
         except TypeError as error:
             raise RecordError(f"{path}: was stored by another version ({error}); fit it again") from None
-        classifier.run_, classifier.classes_ = stored.run, stored.classes
+        classifier.run_, classifier.classes_ = stored.run.to(device), stored.classes
         classifier.n_features_in_ = stored.run.typed.model["in_channels"]  # type: ignore[assignment]
         classifier._fitted_graph = stored.graph
         return classifier

@@ -97,7 +97,7 @@ def _described(classes: np.ndarray) -> dict[str, Any]:
 
 def _write(file: TensorFile, path: str | Path, described: dict[str, Any], run: Run) -> Path:
     check_suffix(path)
-    tensors = {_WEIGHT + name: value for name, value in run.model.state_dict().items()}
+    tensors = {_WEIGHT + name: value.cpu() for name, value in run.model.state_dict().items()}
     tensors |= {_ARRAY + name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in run.arrays.items()}
     try:
         text = json.dumps({**described, "record": run.record}, allow_nan=False)

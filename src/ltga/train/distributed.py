@@ -8,6 +8,7 @@ Validation, and everything that is written, is the first process's; the others a
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -141,6 +142,8 @@ def join() -> Team:
     """The team that ``torchrun`` started this process for."""
     if not dist.is_available():
         raise InputError("torchrun: this build of torch has no torch.distributed; install another")
+    if torch.cuda.is_available():  # each process of a machine has a GPU of its own, as far as there are enough
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
     if not dist.is_initialized():
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         try:
@@ -155,10 +158,15 @@ def _fault(error: BaseException) -> str:
     said = _line(error)
     if isinstance(error, MemoryError | torch.OutOfMemoryError) or "not enough memory" in said:
         return f"out of memory {where} ({said})"
-    lost = ("gloo", "NCCL", "Connection closed", "Connection reset", "Broken pipe", "Socket")
-    if isinstance(error, dist.DistError) or any(word in said for word in lost):
+    if is_loss_of_another(error):
         return f"lost another process ({said})"
     return f"failed {where} ({type(error).__name__}: {said})"
+
+
+def is_loss_of_another(error: BaseException) -> bool:
+    """Whether an error only says that another process is gone."""
+    words = ("gloo", "NCCL", "Connection closed", "Connection reset", "Broken pipe", "Socket")
+    return isinstance(error, dist.DistError) or any(word in str(error) for word in words)
 
 
 def _line(error: BaseException) -> str:

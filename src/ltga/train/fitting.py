@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
 from ltga.train.checkpoint import EVERY, Checkpoint, checkpoint_in
 from ltga.train.crew import Crew
+from ltga.train.devices import Device, device_of, find_device, moved, own_random_numbers
 from ltga.train.focus import FocusedTask
 from ltga.train.loop import Callback, Keeper, Outcome, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
@@ -101,6 +103,16 @@ class Run:
         """The probability of every class ``[N, C]``; see :meth:`predict`."""
         return predict_log_probs(self.model, self.typed, data, batch_size).exp()
 
+    def to(self, device: Device) -> Self:
+        """The same run with its model on ``device``, where it then predicts and is explained.
+
+        >>> from ltga.data import csbm
+        >>> fit(csbm(num_nodes=60), protocol={"epochs": 1, "hidden_channels": 4}).to("cpu").model.training
+        False
+        """
+        place = find_device(device, backend=self.typed.config.as_protocol().backend)
+        return self if device_of(self.model) == place else replace(self, model=deepcopy(self.model).to(place))
+
     def files(self) -> dict[str, bytes]:
         """What the run's files hold, by suffix (see :meth:`~ltga.train.store.Store.save`)."""
         return encode_run(self.record, self.arrays, self.model)
@@ -124,6 +136,7 @@ def fit(
     options: Mapping[str, Any] | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: float = EVERY,
+    device: Device = "auto",
 ) -> Run:
     """Train a method on a graph.
 
@@ -143,6 +156,8 @@ def fit(
         checkpoint: a folder in which a long run keeps a checkpoint: the same call after a crash goes on from there to
             the same result (see :mod:`ltga.train.checkpoint`). It goes away when the run is done.
         checkpoint_every: seconds from one checkpoint to the next.
+        device: where to compute: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or ``"auto"``, a GPU if there is one. It decides
+            nothing but rounding, except for dropout that torch draws (networks other than ours).
 
     >>> from ltga.data import csbm
     >>> run = fit(csbm(num_nodes=60), "ltga-head", protocol={"epochs": 2, "hidden_channels": 4})
@@ -157,12 +172,12 @@ def fit(
         batches = as_minibatch(minibatch)
         other = plan_task(chosen, method, seed, split, protocol, options, batches)
         keeper = checkpoint_in(checkpoint, other.id, checkpoint_every)
-        return _settled(execute_task(other, callbacks, progress, keeper), keeper)
+        return _settled(execute_task(other, callbacks, progress, keeper, device=device), keeper)
     if options is not None:
         raise InputError("options: node classification has none")
     planned = plan_run(chosen, method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch))
     keeper = checkpoint_in(checkpoint, planned.id, checkpoint_every)
-    return _settled(execute(planned, callbacks, progress, keeper), keeper)
+    return _settled(execute(planned, callbacks, progress, keeper, device=device), keeper)
 
 
 def _settled(run: Run, keeper: Checkpoint | None) -> Run:
@@ -178,12 +193,14 @@ def execute(
     progress: bool = False,
     keeper: Keeper | None = None,
     crew: Crew | None = None,
+    device: Device = "cpu",
 ) -> Run:
     """Do a run that is planned; the first of a ``crew`` does this while the others :func:`take_part`."""
+    place = find_device(device, planned.protocol.init, planned.protocol.backend)
     dataset = planned.dataset
     started = time.perf_counter()
     with ProgressLine(planned.title, method=planned.method) if progress else nullcontext() as line:
-        model, task, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew)
+        model, task, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew, place)
     trained = time.perf_counter()
     observed, arrays = observe(model, task)
     epochs = [info.seconds for info in outcome.history]
@@ -200,7 +217,7 @@ def execute(
         observed["asked"] = dict(planned.asked)
     if dataset.reading is not None and dataset.reading.get("format") != "named":  # how to find and read it again
         observed |= {"reading": dataset.reading, "class_names": list(dataset.class_names)}
-    return Run(make_record(planned.config, described, outcome, observed, timing), model, arrays)
+    return Run(make_record(planned.config, described, outcome, observed, timing, place), model, arrays)
 
 
 def take_part(
@@ -208,18 +225,20 @@ def take_part(
     callbacks: Iterable[Callback] = (),
     keeper: Keeper | None = None,
     crew: Crew | None = None,
+    device: Device = "cpu",
 ) -> tuple[Network, Task, Outcome]:
     """Build and train what is planned, without a look at the result."""
     dataset, protocol, seed = planned.dataset, planned.protocol, planned.seed
-    with torch.random.fork_rng(devices=[]):
+    place = find_device(device, protocol.init, protocol.backend)
+    with own_random_numbers(place):
         torch.manual_seed(seed)
         shape = shape_of(dataset.data, dataset.num_classes)
-        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init)
+        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init).to(place)
         task = make_task(dataset, planned.split, model, protocol)
         if planned.minibatch is not None:
             task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
-        elif model.computes_parts:
-            task = FocusedTask.of(task, model, protocol)
+        else:
+            task = moved(FocusedTask.of(task, model, protocol) if model.computes_parts else task, place)
         return model, task, train(model, task, protocol, seed, callbacks, keeper, crew)
 
 
@@ -229,9 +248,10 @@ def execute_and_store(
     callbacks: Iterable[Callback] = (),
     keeper: Checkpoint | None = None,
     crew: Crew | None = None,
+    device: Device = "cpu",
 ) -> Run:
     """Do a run that is planned and store it. Ctrl-C stores nothing of it: who compares runs needs whole ones."""
-    run = execute(planned, callbacks, keeper=keeper, crew=crew)
+    run = execute(planned, callbacks, keeper=keeper, crew=crew, device=device)
     if run.typed.interrupted:
         raise KeyboardInterrupt
     store.save(planned.id, run.files())
@@ -240,8 +260,12 @@ def execute_and_store(
     return run
 
 
-def load_run(path: str | Path) -> Run:
-    """A stored run, its model rebuilt without training."""
+def load_run(path: str | Path, device: Device = "cpu") -> Run:
+    """A stored run, its model rebuilt without training, to compute on ``device``, wherever it was trained."""
+    return _stored_run(path).to(device)
+
+
+def _stored_run(path: str | Path) -> Run:
     stored = read_stored(path)
     weights, arrays = read_weights(path, stored.checksums), read_arrays(path, stored.checksums)
     if stored.typed.config.task is not None:

@@ -20,6 +20,7 @@ from ltga.data import NeighborSampler, Sample
 from ltga.errors import InputError
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
+from ltga.train.devices import device_of, moved
 
 BLOCK = 4096  # nodes of a block
 
@@ -55,7 +56,7 @@ class Layerwise:
         """What every layer does on every edge; edges block by block, each with its self-loops last."""
         inside = []
         for conv, x in self._layers(model):
-            blocks = [(sample, conv.attend(*inputs)) for sample, inputs in self._blocks(x)]
+            blocks = [(sample, moved(conv.attend(*inputs), x.device)) for sample, inputs in self._blocks(x, conv)]
             edges = [sample.nodes[block.edge_index] for sample, block in blocks]
             parts = ([getattr(block, name) for _, block in blocks] for name in ("logits", "q", "weights"))
             inside.append(Attention(torch.cat(edges, dim=1), *map(torch.cat, parts)))
@@ -67,8 +68,8 @@ class Layerwise:
         layers = []
         for conv, x in self._layers(model):
             edges, weights = [], []
-            for sample, inputs in self._blocks(x):
-                local, values = conv(*inputs, return_attention_weights=True)[1]
+            for sample, inputs in self._blocks(x, conv):
+                local, values = moved(conv(*inputs, return_attention_weights=True)[1], x.device)
                 edges.append(sample.nodes[local])
                 weights.append(values)
             layers.append((torch.cat(edges, dim=1), torch.cat(weights)))
@@ -87,20 +88,21 @@ class Layerwise:
     @torch.no_grad()
     def _apply(self, conv: Any, x: Tensor) -> Tensor:
         out: Tensor | None = None
-        for sample, inputs in self._blocks(x):
-            rows = conv(*inputs)
+        for sample, inputs in self._blocks(x, conv):
+            rows = conv(*inputs).to(x.device)
             if out is None:
                 out = rows.new_empty(len(x), rows.size(1))
             out[sample.nodes[: sample.num_seeds]] = rows
         assert out is not None
         return out
 
-    def _blocks(self, x: Tensor) -> Iterator[tuple[Sample, tuple[Any, ...]]]:
-        """Blocks of nodes and a layer's inputs there: a bipartite graph whose first sources are its targets."""
+    def _blocks(self, x: Tensor, conv: nn.Module) -> Iterator[tuple[Sample, tuple[Any, ...]]]:
+        """Blocks of nodes and a layer's inputs, where it is: a bipartite graph whose first sources are its targets."""
+        device = device_of(conv)
         for sample in self._sampler.epoch(0):
-            sources = x[sample.nodes]
             attributes = None if self._edge_attr is None else self._edge_attr[sample.edges]
-            yield sample, ((sources, sources[: sample.num_seeds]), sample.edge_index, attributes)
+            sources, edge_index, attributes = moved((x[sample.nodes], sample.edge_index, attributes), device)
+            yield sample, ((sources, sources[: sample.num_seeds]), edge_index, attributes)
 
 
 def check_layered(model: Network) -> nn.ModuleList:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -15,6 +16,7 @@ from ltga.data.sampling import check_fanout, check_whole, rows_of
 from ltga.errors import InputError
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
+from ltga.train.devices import device_of, moved, pinned
 from ltga.train.layerwise import BLOCK, Layerwise, check_layered
 from ltga.train.loop import Task
 
@@ -77,10 +79,12 @@ class BatchedTask(Task):
     Attributes:
         sampler: draws the batches of an epoch around the training nodes.
         block: nodes computed at a time in evaluation.
+        device: where batches are sent; the graph stays where it is.
     """
 
     sampler: NeighborSampler
     block: int
+    device: torch.device
 
     @classmethod
     def of(cls, task: Task, settings: MiniBatch, model: Network, seed: int) -> BatchedTask:
@@ -88,14 +92,16 @@ class BatchedTask(Task):
         num_layers = len(check_layered(model))
         graph = Data(edge_index=task.edge_index, num_nodes=len(task.y))
         sampler = NeighborSampler(graph, settings.per_layer(num_layers), task.train, settings.batch_size, seed=seed)
-        return cls(**vars(task), sampler=sampler, block=settings.block)
+        return cls(**vars(task), sampler=sampler, block=settings.block, device=device_of(model))
 
     def share(self, rank: int, size: int) -> BatchedTask:
         """The part of one of ``size`` processes: every so many-th training node, sampled by a stream of its own."""
         return replace(self, train=self.train[rank::size], sampler=self.sampler.share(rank, size))
 
     def steps(self, epoch: int) -> Iterator[Task]:
-        return self.sampler.prepared(epoch, self._step)
+        device = self.device
+        for step in self.sampler.prepared(epoch, lambda sample: pinned(self._step(sample), device)):
+            yield moved(step, device)
 
     def _step(self, sample: Sample) -> Task:
         assert isinstance(self.x, Tensor)

@@ -14,6 +14,7 @@ from ltga.kernels import SparseFeatures
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.attention_statistics import attention_statistics
 from ltga.nn.interface import LayerWeights, Network
+from ltga.train.devices import CPU, moved
 from ltga.train.loop import Task
 from ltga.train.metrics import classification_metrics
 
@@ -25,11 +26,12 @@ _CHUNK = 1 << 14  # edges whose endpoint features are held at once
 def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
     """Everything a record says about the trained model: numbers for the JSON, arrays beside it."""
     model.eval()
-    log_probs = task.logits(model).log_softmax(-1)
+    log_probs = task.logits(model).log_softmax(-1).cpu()
+    y = task.y.cpu()
     parts = {"train": task.train, "val": task.val, "test": task.test}
-    parts = {part: nodes for part, nodes in parts.items() if len(nodes)}
+    parts = {part: nodes.cpu() for part, nodes in parts.items() if len(nodes)}
     numbers: dict[str, Any] = {
-        "metrics": {part: classification_metrics(log_probs[nodes], task.y[nodes]) for part, nodes in parts.items()},
+        "metrics": {part: classification_metrics(log_probs[nodes], y[nodes]) for part, nodes in parts.items()},
         "predicted_share": {part: _shares(log_probs[nodes]) for part, nodes in parts.items()},
     }
     arrays: Arrays = {"log_probs": log_probs.numpy()}
@@ -45,7 +47,7 @@ def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
 
 def attention_numbers(layers: LayerWeights, nodes: int, model: Network) -> list[dict[str, list[float]]]:
     """Statistics of each layer's weights, a number per head, as a record has them."""
-    statistics = [attention_statistics(weights, edges[1], nodes) for edges, weights in layers]
+    statistics = [moved(attention_statistics(weights, edges[1], nodes), CPU) for edges, weights in layers]
     for layer, sparse in zip(statistics, _can_be_sparse(model, len(layers))):
         layer["zero_fraction"] = layer["zero_fraction"] * sparse
     return [{name: heads.tolist() for name, heads in layer.items()} for layer in statistics]
@@ -55,7 +57,7 @@ def _can_be_sparse(model: Network, layers: int) -> list[Tensor]:
     """Per layer 1 where a head can give exact zeros: a zero of softmax, or of q up to 1, is an underflow."""
     if model.normalizer in (None, "softmax"):
         return [torch.zeros(1, dtype=torch.float64)] * layers
-    return [torch.ones(1).double() if q is None else (q > 1).double() for q in model.index_values()]
+    return [torch.ones(1).double() if q is None else (q > 1).double().cpu() for q in model.index_values()]
 
 
 def edge_covariates(model: Network, task: Task) -> Arrays:
@@ -91,7 +93,7 @@ def edge_covariates(model: Network, task: Task) -> Arrays:
             f"layer{number}_q": layer.q,
             f"layer{number}_weight": layer.weights,
         }
-    return {name: values.contiguous().numpy() for name, values in arrays.items()}
+    return {name: values.contiguous().cpu().numpy() for name, values in arrays.items()}
 
 
 def _score_gap(layer: Attention, nodes: int) -> Tensor:

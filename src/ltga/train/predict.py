@@ -12,13 +12,17 @@ from ltga.data import Dataset
 from ltga.data.dataset import check_graph
 from ltga.errors import InputError
 from ltga.nn.interface import Network
+from ltga.train.devices import device_of, moved
 from ltga.train.layerwise import Layerwise
 from ltga.train.record_schema import RunRecord
 
 
 @torch.no_grad()
 def predict_log_probs(model: Network, record: RunRecord, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
-    """Log-probabilities ``[N, C]`` of a trained network on ``data``, checked against what it was trained on."""
+    """Log-probabilities ``[N, C]`` of a trained network on ``data``, checked against what it was trained on.
+
+    They are computed where the network is, and come back to the CPU.
+    """
     graph = data.data if isinstance(data, Dataset) else data
     if not isinstance(graph, Data):
         raise InputError(f"data: expected a PyG Data or a Dataset, got {type(graph).__name__}")
@@ -28,12 +32,12 @@ def predict_log_probs(model: Network, record: RunRecord, data: Data | Dataset, b
             "on another graph; its predictions there are run.arrays['log_probs']"
         )
     graph = as_trained(graph, record.model)
-    x, edge_index, edge_attr = graph.x, graph.edge_index, graph.get("edge_attr")
+    inputs = graph.x, graph.edge_index, graph.get("edge_attr")
     model.eval()
     if batch_size is not None:
-        return Layerwise(x, edge_index, edge_attr, batch_size).logits(model).log_softmax(-1)
-    logits: Tensor = model(x, edge_index, edge_attr)
-    return logits.log_softmax(-1)
+        return Layerwise(*inputs, batch_size).logits(model).log_softmax(-1).cpu()
+    logits: Tensor = model(*moved(inputs, device_of(model)))
+    return logits.log_softmax(-1).cpu()
 
 
 def as_trained(data: Data, described: Mapping[str, int | None]) -> Data:

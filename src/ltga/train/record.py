@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ltga.train.devices import CPU, device_name
 from ltga.train.loop import EpochInfo, Outcome
 
 SCHEMA = 1
@@ -52,6 +53,7 @@ def make_record(
     outcome: Outcome,
     observed: Mapping[str, Any],
     timing: Mapping[str, Any],
+    device: torch.device = CPU,
 ) -> Record:
     """The record; numbers that are not finite become ``None``, as JSON has no word for them."""
     record = {
@@ -67,7 +69,7 @@ def make_record(
         **observed,
         "trajectory": trajectory(outcome.history),
         "timing": timing,
-        "environment": environment(),
+        "environment": environment(device),
     }
     return plain(record)  # type: ignore[no-any-return]
 
@@ -147,8 +149,8 @@ def imported_from(record: Mapping[str, Any]) -> str | None:
     return None if mark is None else str(mark["from"])
 
 
-def environment() -> dict[str, Any]:
-    """Package versions and the machine."""
+def environment(device: torch.device = CPU) -> dict[str, Any]:
+    """Package versions, the machine, and what was computed on."""
     versions: dict[str, str | None] = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -160,5 +162,6 @@ def environment() -> dict[str, Any]:
         "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
+        "device": device_name(device),
     }
     return {"versions": versions, "machine": machine}

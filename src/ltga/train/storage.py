@@ -48,7 +48,7 @@ def write_run(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Path:
 
 def encode_run(record: Record, arrays: Mapping[str, np.ndarray], model: nn.Module) -> dict[str, bytes]:
     """The contents of a run's files by suffix: what one machine sends and another writes."""
-    weights = save({name: value.detach().clone().contiguous() for name, value in model.state_dict().items()})
+    weights = save({name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()})
     packed = io.BytesIO()
     _write_npz(packed, arrays)
     text = encode_record(record, packed.getvalue(), weights)

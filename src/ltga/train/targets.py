@@ -51,7 +51,8 @@ class Classes:
         return cls(metric, weights)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return F.cross_entropy(logits, labels, self.weights)
+        weights = None if self.weights is None else self.weights.to(logits.device)
+        return F.cross_entropy(logits, labels, weights)
 
     def mass(self, labels: Tensor) -> float:
         """What the loss divides by: the loss of several parts together is their mean weighed by this."""

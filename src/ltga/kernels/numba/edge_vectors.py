@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ltga.kernels.numba.scalar import leaf, reordered
+from ltga.kernels.numba.scalar import leaf, row
 
 
 @leaf()
@@ -17,7 +17,7 @@ def with_edge(row, edge_attr, edge_weight, edge, buffer):  # type: ignore[no-unt
                 buffer[h, c] += a * edge_weight[f, h, c]
 
 
-@reordered()
+@row()
 def score_with_edges(  # type: ignore[no-untyped-def]
     i, start, end, col, perm, x, target, att, edge_attr, edge_weight, gatv2, slope, dot_scale, buffer, logits
 ):
@@ -38,7 +38,7 @@ def score_with_edges(  # type: ignore[no-untyped-def]
             logits[k, h] = total
 
 
-@reordered()
+@row()
 def edge_gradients(  # type: ignore[no-untyped-def]
     block, i, start, end, col, perm, x, target, att, edge_attr, edge_weight, gatv2, slope, dot_scale,
     grad_score, grad_target, grad_att, grad_edge_attr, grad_edge_weight, buffer, through,

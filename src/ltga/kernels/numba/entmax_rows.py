@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from ltga.kernels.numba.scalar import compiled, curvature, exp_q, reordered
+from ltga.kernels.numba.scalar import borrowing, curvature, exp_q, row
 
 
-@compiled()
+@borrowing()
 def alpha_minus_one(q, perm, k, h):  # type: ignore[no-untyped-def]
     return np.float64(q[perm[k] if q.shape[0] > 1 else 0, h]) - 1.0
 
 
-@compiled()
+@borrowing()
 def log_alpha(log_p, d):  # type: ignore[no-untyped-def]
     """(p^d - 1)/d from log p."""
     t = d * log_p
@@ -23,7 +23,7 @@ def log_alpha(log_p, d):  # type: ignore[no-untyped-def]
     return math.expm1(t) / d
 
 
-@compiled()
+@borrowing()
 def entmax_row(start, end, h, perm, logits, q, weights, scratch, top):  # type: ignore[no-untyped-def]
     """Write the weights of one row and head."""
     if end == start:
@@ -55,11 +55,34 @@ def entmax_row(start, end, h, perm, logits, q, weights, scratch, top):  # type: 
         weights[k, h] = scratch[k - start] / total if total > 0.0 or total != total else 0.0
 
 
-@compiled()
+@borrowing()
+def heap_sort(values):  # type: ignore[no-untyped-def]
+    """Ascending, in place: a heap of ever fewer values gives its largest to the end of the array."""
+    count = len(values)
+    for step in range(count // 2 + count - 1):
+        if step < count // 2:  # first the heap is made, from its last parent up
+            at, end = count // 2 - 1 - step, count
+            value = values[at]
+        else:
+            at, end = 0, count - 1 - (step - count // 2)
+            value = values[end]
+            values[end] = values[0]
+        while 2 * at + 1 < end:
+            child = 2 * at + 1
+            if child + 1 < end and values[child + 1] > values[child]:
+                child += 1
+            if values[child] <= value:
+                break
+            values[at] = values[child]
+            at = child
+        values[at] = value
+
+
+@borrowing()
 def sort(values):  # type: ignore[no-untyped-def]
-    """Ascending, in place; most rows are short."""
+    """Ascending, in place; most rows are short. numba's own sort allocates, which rows must not."""
     if len(values) > 24:
-        values.sort()
+        heap_sort(values)
         return
     for a in range(1, len(values)):
         value = values[a]
@@ -70,7 +93,7 @@ def sort(values):  # type: ignore[no-untyped-def]
         values[b + 1] = value
 
 
-@compiled()
+@borrowing()
 def by_support(start, end, h, logits, d, scratch, top):  # type: ignore[no-untyped-def]
     """alpha above 2: the probabilities into scratch; see ltga.functional.entmax._by_support."""
     count = 0
@@ -111,7 +134,7 @@ def by_support(start, end, h, logits, d, scratch, top):  # type: ignore[no-untyp
         scratch[k - start] = (d * (x - score) + w_d) ** (1.0 / d) if x >= score and d * x > -1.0 else 0.0
 
 
-@compiled()
+@borrowing()
 def sorted_threshold(start, end, h, logits, d, scratch, top):  # type: ignore[no-untyped-def]
     """The exact threshold of sparsemax (d = 1) or 1.5-entmax (d = 1/2) on d * (z - max)."""
     count = 0
@@ -139,7 +162,7 @@ def sorted_threshold(start, end, h, logits, d, scratch, top):  # type: ignore[no
     return threshold
 
 
-@reordered()
+@row()
 def mass(scratch, count, nu, d):  # type: ignore[no-untyped-def]
     """Sum of exp_alpha(x + nu) over scratch, and its derivative by nu."""
     total = slope = 0.0
@@ -151,7 +174,7 @@ def mass(scratch, count, nu, d):  # type: ignore[no-untyped-def]
     return total, slope
 
 
-@compiled()
+@borrowing()
 def root_of_one(start, end, h, logits, d, scratch, top):  # type: ignore[no-untyped-def]
     """:func:`root` where all edges share alpha; only logits that can get a weight are looked at, side by side."""
     count = 0
@@ -180,7 +203,7 @@ def root_of_one(start, end, h, logits, d, scratch, top):  # type: ignore[no-unty
     return nu
 
 
-@compiled()
+@borrowing()
 def root(start, end, h, perm, logits, q, top):  # type: ignore[no-untyped-def]
     """nu with sum exp_alpha(z - max + nu) = 1; Newton on ln_alpha of the sum, bracketed (see functional)."""
     lowest = highest = alpha_minus_one(q, perm, start, h)
@@ -216,7 +239,7 @@ def root(start, end, h, perm, logits, q, top):  # type: ignore[no-untyped-def]
     return nu
 
 
-@compiled()
+@borrowing()
 def entmax_row_backward(start, end, h, perm, q, weights, grad, grad_q, block, scratch):  # type: ignore[no-untyped-def]
     """Turn ``grad`` of one row and head from that of the weights into that of the logits; as normalise_row_backward."""
     total = weighted = 0.0

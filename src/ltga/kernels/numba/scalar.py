@@ -77,9 +77,12 @@ def _forgiving(dispatcher: Any) -> Any:
 
 # Sums may be reordered so that they vectorise; infinities and NaN keep their meaning.
 reordered = partial(compiled, fastmath={"reassoc", "contract", "nsz"})
+# For what is called per row and allocates nothing: counting references to its arrays costs more than a short row.
+borrowing = partial(compiled, _nrt=False)
+row = partial(reordered, _nrt=False)
 # For short loops called per edge and head, where a call would cost as much as the loop.
-leaf = partial(reordered, forceinline=True)
-inlined = partial(compiled, forceinline=True, fastmath={"contract", "nsz"})
+leaf = partial(row, forceinline=True)
+inlined = partial(borrowing, forceinline=True, fastmath={"contract", "nsz"})
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -129,7 +132,18 @@ def tanh(x):  # type: ignore[no-untyped-def]
 def log1p(u):  # type: ignore[no-untyped-def]
     """log(1 + u) for u > -1, accurate near 0."""
     w = 1.0 + u
-    lost = u - (w - 1.0)
+    return log_near(w, (u - (w - 1.0)) / w)
+
+
+@inlined()
+def log(w):  # type: ignore[no-untyped-def]
+    """Natural logarithm of a positive normal number."""
+    return log_near(w, 0.0)
+
+
+@inlined()
+def log_near(w, correction):  # type: ignore[no-untyped-def]
+    """log(w) plus a small correction."""
     bits = np.float64(w).view(np.int64)
     exponent = np.int64(np.uint64(bits - SQRT_HALF_BITS) >> SHIFT)
     k = np.int64(exponent | TWO52_BITS).view(np.float64) - 4503599627371519.0
@@ -146,7 +160,26 @@ def log1p(u):  # type: ignore[no-untyped-def]
     p = p * t + 1.0 / 7.0
     p = p * t + 1.0 / 5.0
     p = p * t + 1.0 / 3.0
-    return k * LN2_HIGH + (2.0 * s + (2.0 * s * t * p + (k * LN2_LOW + lost / w)))
+    return k * LN2_HIGH + (2.0 * s + (2.0 * s * t * p + (k * LN2_LOW + correction)))
+
+
+@inlined()
+def expm1(x):  # type: ignore[no-untyped-def]
+    """e^x - 1 for x <= 709, accurate near 0."""
+    p = 1.0 / 6227020800.0
+    p = p * x + 1.0 / 479001600.0
+    p = p * x + 1.0 / 39916800.0
+    p = p * x + 1.0 / 3628800.0
+    p = p * x + 1.0 / 362880.0
+    p = p * x + 1.0 / 40320.0
+    p = p * x + 1.0 / 5040.0
+    p = p * x + 1.0 / 720.0
+    p = p * x + 1.0 / 120.0
+    p = p * x + 1.0 / 24.0
+    p = p * x + 1.0 / 6.0
+    p = p * x + 0.5
+    p = p * x + 1.0
+    return p * x if abs(x) < 0.5 else exp(x) - 1.0
 
 
 @inlined()

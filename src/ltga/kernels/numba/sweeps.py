@@ -16,8 +16,8 @@ import numpy as np
 
 from ltga.kernels.codes import DOT, GATV2, GIVEN
 from ltga.kernels.numba.edge_vectors import edge_gradients, score_with_edges, with_edge
-from ltga.kernels.numba.normalise import normalise_row, normalise_row_backward
-from ltga.kernels.numba.scalar import compiled, leaf, reordered
+from ltga.kernels.numba.normalise import end_of_panel, new_room, normalise_rows, normalise_rows_backward
+from ltga.kernels.numba.scalar import borrowing, compiled, leaf, reordered, row
 from ltga.kernels.numba.vectors import (
     dot,
     gather_sum,
@@ -30,7 +30,7 @@ from ltga.kernels.numba.vectors import (
 AHEAD = 4  # edges; a neighbour's features are asked for that long before they are needed
 
 
-@compiled()
+@borrowing()
 def longest_row(first, last, ptr):  # type: ignore[no-untyped-def]
     longest = 0
     for i in range(first, last):
@@ -66,29 +66,38 @@ def forward_rows(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Rows first..last: logits, weights and the aggregated output."""
     heads = x.shape[1]
-    buffer = np.empty(x.shape[1:], x.dtype)
+    buffer, room = np.empty(x.shape[1:], x.dtype), new_room(heads)
     longest = longest_row(first, last, ptr)
     scratch = np.empty(longest, np.float64)
-    heads_scratch = np.empty((7, heads), np.float64)
     rows, factors = np.empty(longest, np.int32), np.empty(longest, x.dtype)
     share = x.dtype.type(1.0 / heads if out.shape[1] < heads else 1.0)
-    for i in range(first, last):
-        start, end = ptr[i], ptr[i + 1]
-        if scoring == GIVEN:
-            for k in range(start, end):
-                for h in range(heads):
-                    logits[k, h] = given[perm[k], h]
-        elif edge_attr.shape[0] > 0:
-            score_with_edges(
-                i, start, end, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope, dot_scale,
-                buffer, logits,
-            )  # fmt: skip
-        else:
-            score_row(i, start, end, ptr[last], col, x, target, att, scoring, slope, dot_scale, logits)
-        if scale.shape[0] > 0 or shift.shape[0] > 0:
-            modify_logits(start, end, perm, scale, shift, raw, logits)
-        normalise_row(kind, start, end, q_order, logits, q, weights, heads_scratch, scratch)
-        aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out)
+    panel = first
+    while panel < last:
+        stop = end_of_panel(panel, last, ptr, heads, room)
+        for i in range(panel, stop):
+            start, end = ptr[i], ptr[i + 1]
+            if scoring == GIVEN:
+                given_row(start, end, perm, given, logits)
+            elif edge_attr.shape[0] > 0:
+                score_with_edges(
+                    i, start, end, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope,
+                    dot_scale, buffer, logits,
+                )  # fmt: skip
+            else:
+                score_row(i, start, end, ptr[last], col, x, target, att, scoring, slope, dot_scale, logits)
+            if scale.shape[0] > 0 or shift.shape[0] > 0:
+                modify_logits(start, end, perm, scale, shift, raw, logits)
+        normalise_rows(kind, panel, stop, ptr, q_order, logits, q, weights, room, scratch)
+        for i in range(panel, stop):
+            aggregate_row(i, ptr, col, perm, x, keep, bias, weights, share, rows, factors, out)
+        panel = stop
+
+
+@leaf()
+def given_row(start, end, perm, given, logits):  # type: ignore[no-untyped-def]
+    for k in range(start, end):
+        for h in range(logits.shape[1]):
+            logits[k, h] = given[perm[k], h]
 
 
 @leaf()
@@ -109,7 +118,7 @@ def score_row(i, start, end, stop, col, x, target, att, scoring, slope, dot_scal
                 logits[k, h] = dot_scale * dot(x, source + at, target, i * width + at, channels)
 
 
-@reordered()
+@row()
 def modify_logits(start, end, perm, scale, shift, raw, logits):  # type: ignore[no-untyped-def]
     """logits * scale + shift; the unscaled ones are kept for the gradient of the scale."""
     for k in range(start, end):
@@ -195,55 +204,73 @@ def backward_targets(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Sweep over destinations: gradients of scores, index, attention vector, target side and bias."""
     heads, channels = x.shape[1], x.shape[2]
-    width = heads * channels
-    zeros = np.zeros(channels, x.dtype)
+    width, with_edges = heads * channels, edge_attr.shape[0] > 0
+    zeros, room = np.zeros(channels, x.dtype), new_room(heads)
     buffer, through = np.empty((heads, channels), x.dtype), np.empty(channels, x.dtype)
     longest = longest_row(first, last, ptr)
     scratch = np.empty(longest, np.float64)
-    heads_scratch = np.empty((7, heads), np.float64)
     rows, factors = np.empty(longest, np.int32), np.empty(longest, x.dtype)
     share = x.dtype.type(1.0 / heads if grad_out.shape[1] < heads else 1.0)
-    for i in range(first, last):
-        start, end = ptr[i], ptr[i + 1]
-        for h in range(grad_out.shape[1]):
-            for c in range(channels):
-                grad_bias[block, h, c] += grad_out[i, h, c]
-        weight_gradients(i, start, end, ptr[last], col, perm, x, keep, weights, grad_out, grad_alpha, share, grad_score)
-        normalise_row_backward(
-            kind, start, end, q_order, logits, q, weights, grad_score, grad_q, block, heads_scratch, scratch
-        )
-        if grad_shift.shape[0] > 0 or scale.shape[0] > 0:
-            modifier_gradients(block, start, end, perm, scale, raw, grad_score, grad_scale, grad_shift)
-        if scoring == GIVEN:
-            if grad_given.shape[0] > 0:
-                for k in range(start, end):
-                    for h in range(heads):
-                        grad_given[perm[k], h] = grad_score[k, h]
-            continue
-        if edge_attr.shape[0] > 0:
-            edge_gradients(
-                block, i, start, end, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope,
-                dot_scale, grad_score, grad_target, grad_att, grad_edge_attr, grad_edge_weight, buffer, through,
+    panel = first
+    while panel < last:
+        stop = end_of_panel(panel, last, ptr, heads, room)
+        for i in range(panel, stop):
+            add_row(grad_bias, block, grad_out, i)
+            weight_gradients(
+                i, ptr[i], ptr[i + 1], ptr[last], col, perm, x, keep, weights, grad_out, grad_alpha, share, grad_score
             )  # fmt: skip
-            continue
-        for h in range(heads):
-            at, count = h * channels, 0
-            for k in range(start, end):
-                rows[count], factors[count] = col[k], grad_score[k, h]
-                count += grad_score[k, h] != 0.0
-            if scoring == GATV2:
-                gatv2_target_gradient(
-                    grad_target, i * width + at, grad_att, block * width + at, att, target, x, width, at,
-                    rows, factors, count, channels, slope,
+        normalise_rows_backward(
+            kind, panel, stop, ptr, q_order, logits, q, weights, grad_score, grad_q, block, room, scratch
+        )
+        for i in range(panel, stop):
+            start, end = ptr[i], ptr[i + 1]
+            if grad_shift.shape[0] > 0 or scale.shape[0] > 0:
+                modifier_gradients(block, start, end, perm, scale, raw, grad_score, grad_scale, grad_shift)
+            if scoring == GIVEN:
+                if grad_given.shape[0] > 0:
+                    back_to_caller(start, end, perm, grad_score, grad_given)
+            elif with_edges:
+                edge_gradients(
+                    block, i, start, end, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope,
+                    dot_scale, grad_score, grad_target, grad_att, grad_edge_attr, grad_edge_weight, buffer, through,
                 )  # fmt: skip
-            else:
-                for m in range(count):
-                    factors[m] *= dot_scale
-                here = i * width + at
-                gather_sum(grad_target, here, zeros, 0, x, width, at, rows, factors, 0, count, channels)
+        if scoring == GIVEN or with_edges:
+            panel = stop
+            continue
+        for i in range(panel, stop):
+            for h in range(heads):
+                at, count = h * channels, 0
+                for k in range(ptr[i], ptr[i + 1]):
+                    rows[count], factors[count] = col[k], grad_score[k, h]
+                    count += grad_score[k, h] != 0.0
+                if scoring == GATV2:
+                    gatv2_target_gradient(
+                        grad_target, i * width + at, grad_att, block * width + at, att, target, x, width, at,
+                        rows, factors, count, channels, slope,
+                    )  # fmt: skip
+                else:
+                    for m in range(count):
+                        factors[m] *= dot_scale
+                    here = i * width + at
+                    gather_sum(grad_target, here, zeros, 0, x, width, at, rows, factors, 0, count, channels)
+        panel = stop
 
 
-@reordered()
+@leaf()
+def add_row(sums, block, table, i):  # type: ignore[no-untyped-def]
+    for h in range(table.shape[1]):
+        for c in range(table.shape[2]):
+            sums[block, h, c] += table[i, h, c]
+
+
+@leaf()
+def back_to_caller(start, end, perm, grad_score, grad_given):  # type: ignore[no-untyped-def]
+    for k in range(start, end):
+        for h in range(grad_score.shape[1]):
+            grad_given[perm[k], h] = grad_score[k, h]
+
+
+@row()
 def modifier_gradients(block, start, end, perm, scale, raw, grad_score, grad_scale, grad_shift):  # type: ignore[no-untyped-def]
     """Gradients of what was added to and multiplied with the logits; grad_score becomes that of the raw score."""
     for k in range(start, end):
@@ -309,20 +336,3 @@ def backward_sources(  # type: ignore[no-untyped-def]
                     for c in range(channels):
                         t = x[j, h, c] + buffer[0, h, c]
                         grad_x[j, h, c] += (g if t > 0 else g * slope) * att[h, c]
-
-
-@compiled()
-def check_structure(ptr, col, perm, sources):  # type: ignore[no-untyped-def]
-    """0 if the arrays describe a valid CSR structure, else the number of the first rule broken."""
-    edges = len(col)
-    if len(ptr) == 0 or ptr[0] != 0 or ptr[-1] != edges or len(perm) != edges:
-        return 1
-    for i in range(len(ptr) - 1):
-        if ptr[i + 1] < ptr[i]:
-            return 2
-    for k in range(edges):
-        if col[k] < 0 or col[k] >= sources:
-            return 3
-        if perm[k] < 0 or perm[k] >= edges:
-            return 4
-    return 0

@@ -8,13 +8,18 @@ from torch import Tensor
 
 from ltga.kernels.codes import GIVEN
 from ltga.kernels.numba import sweeps
+from ltga.kernels.operators.checks import RANKS
 from ltga.kernels.operators.dropout import with_mask
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.neighbourhoods import edge_order
 from ltga.kernels.runtime.threads import row_blocks, run_blocks
 
-RANKS = {"x": 3, "target": 3, "edge_weight": 3}  # all others are matrices
+_NOTHING = {
+    (dtype, rank): torch.empty((0,) * rank, dtype=dtype).numpy()
+    for dtype in (torch.float32, torch.float64)
+    for rank in (2, 3)
+}
 
 
 def forward(operands: Operands, graph: Structure, kind: Kind) -> Results:
@@ -90,11 +95,13 @@ def _room_for_gradients(
     with_edges = scored and operands.edge_attr is not None
     features = operands.edge_attr.size(1) if with_edges else 0
 
+    kind_of = np.float32 if x.dtype == torch.float32 else np.float64
+
     def zeros(*shape: int, needed: bool) -> np.ndarray:
-        return np.zeros(shape if needed else (0,) * len(shape), _numpy(x, 3, x).dtype)
+        return np.zeros(shape if needed else (0,) * len(shape), kind_of)
 
     def unwritten(shape: tuple[int, ...], needed: bool) -> np.ndarray:
-        return (buffers.empty(shape, x.dtype) if needed else x.new_empty((0,) * len(shape))).numpy()
+        return buffers.empty(shape, x.dtype).numpy() if needed else np.zeros((0,) * len(shape), kind_of)
 
     q = np.zeros((blocks, heads) if need.q else (0, 0))
     if need.q and len(operands.q) != 1:
@@ -117,16 +124,19 @@ def _room_for_gradients(
 def _added(room: Operands, operands: Operands) -> Operands:
     """Per-edge gradients as they are; partial sums added in block order, which depends on the graph alone."""
 
-    def summed(parts: np.ndarray, like: Tensor | None) -> Tensor:
-        if like is None or len(parts) == 0:
-            return torch.from_numpy(parts)
-        return torch.from_numpy(parts if len(like) != 1 else parts.sum(0, keepdims=True)).to(like.dtype)
+    def total(parts: np.ndarray) -> np.ndarray:
+        return parts[0] if len(parts) == 1 else parts.sum(0)
 
-    shared = {name: getattr(room, name).sum(0) for name in ("att", "edge_weight", "bias")}
-    found = room._replace(**shared)
-    tensors = {name: torch.from_numpy(value) for name, value in found._asdict().items() if value is not None}
-    q = summed(room.q, operands.q).to(operands.q.dtype)
-    return room._replace(**{**tensors, "scale": summed(room.scale, operands.scale), "q": q})
+    def as_given(parts: np.ndarray, given: Tensor | None) -> Tensor:
+        """One sum where one number was given for all edges, in the type in which it was given."""
+        if given is None or len(parts) == 0:
+            return torch.from_numpy(parts)
+        return torch.from_numpy(total(parts)[None] if len(given) == 1 else parts).to(given.dtype)
+
+    found = {name: torch.from_numpy(getattr(room, name)) for name in ("x", "target", "edge_attr", "given", "shift")}
+    shared = {name: torch.from_numpy(total(getattr(room, name))) for name in ("att", "edge_weight", "bias")}
+    scale, q = as_given(room.scale, operands.scale), as_given(room.q, operands.q)
+    return Operands(**found, **shared, scale=scale, q=q.to(operands.q.dtype))
 
 
 def _incoming(graph: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -134,15 +144,16 @@ def _incoming(graph: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _arrays(operands: Operands) -> Operands:
-    ranked = {name: _numpy(value, RANKS.get(name, 2), operands.x) for name, value in operands._asdict().items()}
-    return operands._replace(**ranked)
+    return Operands._make(_numpy(value, rank, operands.x) for value, rank in zip(operands, RANKS))
 
 
 def _numpy(value: Tensor | None, rank: int, like: Tensor) -> np.ndarray:
     """A contiguous array of ``like``'s type, empty where there is no tensor."""
     if value is None:
-        value = like.new_empty((0,) * rank)
-    return value.detach().to(like.dtype).contiguous().numpy()
+        return _NOTHING[like.dtype, rank]
+    value = value.detach()
+    value = value if value.dtype == like.dtype else value.to(like.dtype)
+    return value.contiguous().numpy()
 
 
 def _scalars(kind: Kind, like: Tensor) -> tuple[np.floating, np.floating]:

@@ -10,6 +10,9 @@ from ltga.kernels.codes import GIVEN, NORMALIZERS, SCORINGS
 from ltga.kernels.operators.operands import Kind, Operands, Results, Structure
 from ltga.kernels.runtime.backends import MOST_CHANNELS, runs_triton
 
+DTYPES = tuple(torch.int64 if name in ("ptr", "tptr") else torch.int32 for name in Structure._fields)
+RANKS = tuple(3 if name in ("x", "target", "edge_weight") else 2 for name in Operands._fields)
+
 
 def check_attention(operands: Operands, graph: Structure, kind: Kind, needs_logits: bool = True) -> None:
     """Everything that compiled code relies on; raises before it runs."""
@@ -17,9 +20,11 @@ def check_attention(operands: Operands, graph: Structure, kind: Kind, needs_logi
     check_features("x", x, kind.backend)
     if kind.scoring not in SCORINGS.values() or kind.normalizer not in NORMALIZERS.values():
         raise InputError(f"scoring, normalizer: expected 0, 1 or 2, got {kind.scoring} and {kind.normalizer}")
-    for name, value in operands._asdict().items():
-        rank = 3 if name in ("x", "target", "edge_weight") else 2
-        if value is not None and (value.dim() != rank or not value.is_floating_point() or value.device != x.device):
+    device = x.device
+    for name, rank, value in zip(Operands._fields, RANKS, operands):
+        if value is None:
+            continue
+        if value.dim() != rank or not value.is_floating_point() or value.device != device:
             place = str(x.device).replace("cpu", "CPU")
             raise InputError(
                 f"{name}: expected a {rank}-D {place} floating-point tensor, got {value.dtype} {list(value.shape)}"
@@ -66,20 +71,21 @@ def _check_shapes(operands: Operands, nodes: int, edges: int, average: bool) -> 
     if (edge_attr is None) != (edge_weight is None):
         raise InputError("edge_attr, edge_weight: give both or neither")
     features = 0 if edge_attr is None else edge_attr.size(1)
-    expected: dict[str, tuple[tuple[int, ...], ...]] = {
-        "target": ((nodes, heads, channels),),
-        "att": ((heads, channels),),
-        "edge_attr": ((edges, features),),
-        "edge_weight": ((features, heads, channels),),
-        "given": ((edges, heads),),
-        "scale": ((1, heads), (edges, heads)),
-        "shift": ((edges, heads),),
-        "q": ((1, heads), (edges, heads)),
-        "keep": ((edges, heads),),
-        "bias": ((1, channels),) if average else ((heads, channels),),
-    }
-    for name, shapes in expected.items():
-        value = getattr(operands, name)
+    per_edge, per_head = ((edges, heads),), ((1, heads), (edges, heads))
+    expected: tuple[tuple[tuple[int, ...], ...], ...] = (
+        (tuple(operands.x.shape),),
+        ((nodes, heads, channels),),
+        ((heads, channels),),
+        ((edges, features),),
+        ((features, heads, channels),),
+        per_edge,
+        per_head,
+        per_edge,
+        per_head,
+        per_edge,
+        ((1, channels),) if average else ((heads, channels),),
+    )
+    for name, value, shapes in zip(Operands._fields, operands, expected, strict=True):
         if value is not None and tuple(value.shape) not in shapes:
             raise InputError(f"{name}: expected shape {' or '.join(map(str, shapes))}, got {tuple(value.shape)}")
 
@@ -90,14 +96,11 @@ def check_graph(structure: tuple[Tensor | None, ...], sources: int) -> None:
     What they contain is looked at on the CPU only: anywhere else every call would wait for the device.
     """
     ptr, col, perm, tptr, tcol, tpos = structure
-    for name, array, dtype in (
-        ("ptr", ptr, torch.int64), ("col", col, torch.int32), ("perm", perm, torch.int32),
-        ("tptr", tptr, torch.int64), ("tcol", tcol, torch.int32), ("tpos", tpos, torch.int32),
-    ):  # fmt: skip
+    for name, array, dtype in zip(Structure._fields, structure, DTYPES):
         if array is not None and (array.dim() != 1 or array.dtype != dtype or not array.is_contiguous()):
             raise GraphError(f"{name}: expected a contiguous 1-D {dtype} tensor, got {array.dtype} {list(array.shape)}")
     assert ptr is not None and col is not None and perm is not None
-    if len({array.device for array in structure if array is not None}) != 1:
+    if any(array is not None and array.device != ptr.device for array in structure):
         raise GraphError("neighbourhoods: the arrays are on several devices; move them with Neighbourhoods.to")
     if ptr.device.type != "cpu":
         lengths = {len(array) for array in (col, perm, tcol, tpos) if array is not None}
@@ -106,14 +109,12 @@ def check_graph(structure: tuple[Tensor | None, ...], sources: int) -> None:
                 f"neighbourhoods: not made for {sources} sources; build it with ltga.kernels.neighbourhoods"
             )
         return
-    from ltga.kernels.numba.sweeps import check_structure
+    from ltga.kernels.numba.soundness import check_both, check_structure
 
-    broken = check_structure(ptr.numpy(), col.numpy(), perm.numpy(), sources)
-    if not broken and tptr is not None:
-        assert tcol is not None and tpos is not None
-        broken = 10 * check_structure(tptr.numpy(), tcol.numpy(), tpos.numpy(), len(ptr) - 1)
-        if not broken and (len(tptr) != sources + 1 or len(tcol) != len(col)):
-            broken = 50
+    if tptr is None:
+        broken = check_structure(ptr.numpy(), col.numpy(), perm.numpy(), sources)
+    else:
+        broken = check_both(*(array.numpy() for array in structure), sources)  # type: ignore[union-attr]
     if broken:
         raise GraphError(
             f"neighbourhoods: not a valid CSR structure for {sources} sources (rule {broken}); "

@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -49,8 +48,6 @@ def counter_dropout(x: Tensor, p: float, key: tuple[int, ...], part: Part | None
         raise InputError(f"p: must lie in [0, 1], got {p!r}")
     if p == 0.0:
         return x
-    if x.device.type != "cpu" and not runs_triton(x.device):
-        raise InputError(f"counter_dropout: {x.device} tensors need Triton; pip install 'ltga[gpu]'")
     wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
     rows = None if part is None else checked_rows(part, x)
     return _counter_dropout(wide, p, mix_key(key), rows).to(x.dtype)
@@ -68,12 +65,12 @@ def checked_rows(part: Part, x: Tensor) -> Tensor:
 
 @operator("counter_dropout")
 def _counter_dropout(x: Tensor, p: float, key: int, rows: Tensor | None = None) -> Tensor:
-    if not x.is_cpu:
+    if not x.is_cpu and runs_triton(x.device):
         from ltga.kernels.operators.attention_triton import dropped
 
         return dropped(x, p, key, rows)
-    if not has_compiled_kernels():
-        return x * torch.from_numpy(plain_mask(tuple(x.shape), p, key, rows)).to(x.dtype)
+    if not x.is_cpu or not has_compiled_kernels():
+        return x * plain_mask(tuple(x.shape), p, key, rows, x.device).to(x.dtype)
     from ltga.kernels.numba.hashing import dropout_chunks, dropout_rows
 
     out = buffers.empty(tuple(x.shape), x.dtype)
@@ -106,25 +103,40 @@ def with_mask(operands: Operands, edges: int, kind: Kind) -> Operands:
     return operands._replace(keep=_counter_dropout(ones, kind.dropout, kind.key))
 
 
-def plain_mask(shape: tuple[int, ...], p: float, key: int, rows: Tensor | None = None) -> np.ndarray:
-    """0 or 1/(1-p) for every element, by the compiled loops' arithmetic on whole arrays."""
-    position: np.ndarray = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
+def plain_mask(
+    shape: tuple[int, ...], p: float, key: int, rows: Tensor | None = None, device: torch.device | str = "cpu"
+) -> Tensor:
+    """0 or 1/(1-p) for every element in float64, by the compiled loops' arithmetic on whole tensors of any device.
+
+    Unsigned numbers are held in signed ones: products wrap around alike, and what a shift draws in is masked out.
+    """
+    position = torch.arange(math.prod(shape), device=device).view(shape)
     if rows is not None:
-        position = rows.numpy().astype(np.uint64)[:, None] * np.uint64(shape[1]) + np.arange(shape[1], dtype=np.uint64)
-    z = np.uint64(key & (1 << 64) - 1) + (position // np.uint64(CHUNK) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    low, high = z.astype(np.uint32), (z >> np.uint64(32)).astype(np.uint32)
-
-    def mixed(h: np.ndarray) -> np.ndarray:
-        h = (h ^ (h >> np.uint32(16))) * np.uint32(0x7FEB352D)
-        h = (h ^ (h >> np.uint32(15))) * np.uint32(0x846CA68B)
-        return h ^ (h >> np.uint32(16))
-
-    hashed = mixed(mixed((position % np.uint64(CHUNK)).astype(np.uint32) + low) ^ high)
+        position = rows.unsqueeze(1) * shape[1] + torch.arange(shape[1], device=device)
+    z = key + (position // CHUNK + 1) * _signed(0x9E3779B97F4A7C15)
+    z = (z ^ _shifted(z, 30)) * _signed(0xBF58476D1CE4E5B9)
+    z = (z ^ _shifted(z, 27)) * _signed(0x94D049BB133111EB)
+    z = z ^ _shifted(z, 31)
+    hashed = _mixed(_mixed((position % CHUNK + z) & _WORD) ^ _shifted(z, 32))
     limit, factor = threshold(p)
-    return (hashed >= np.uint32(limit)) * factor
+    return (hashed >= limit).double() * factor
+
+
+_WORD = (1 << 32) - 1
+
+
+def _mixed(h: Tensor) -> Tensor:
+    h = (h ^ (h >> 16)) * 0x7FEB352D & _WORD
+    h = (h ^ (h >> 15)) * 0x846CA68B & _WORD
+    return h ^ (h >> 16)
+
+
+def _shifted(z: Tensor, bits: int) -> Tensor:
+    return (z >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
 
 
 @_counter_dropout.register_fake

@@ -46,14 +46,17 @@ class SparseFeatures:
         return self.shape[dim]
 
     def with_values(self, values: Tensor) -> SparseFeatures:
-        """The same features with other values (dropout, scaling); what became zero is left out."""
+        """The same features with other values (dropout, scaling); on the CPU what became zero is left out."""
+        if not values.is_cpu:  # elsewhere counting what is left would mean waiting for the device
+            return SparseFeatures(values, self.ptr, self.col, self.shape)
         kept = values != 0
         ptr = F.pad(kept.cumsum(0), (1, 0))[self.ptr]
         return SparseFeatures(values[kept], ptr, self.col[kept], self.shape)
 
     def rows(self) -> Tensor:
         """Row number of every stored value, [nnz]."""
-        return torch.repeat_interleave(torch.arange(self.shape[0]), self.ptr.diff())
+        numbers = torch.arange(self.shape[0], device=self.ptr.device)
+        return torch.repeat_interleave(numbers, self.ptr.diff(), output_size=len(self.col))
 
     @cached_property
     def positions(self) -> Tensor:

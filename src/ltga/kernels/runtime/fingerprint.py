@@ -1,7 +1,8 @@
-"""Whether a tensor still holds what it held: a hash of its content, and a promise that makes the hash unnecessary.
+"""Whether a tensor still holds what it held: its content or a hash of it, and a promise that makes both unnecessary.
 
 torch counts the writes that go through a tensor, but not those through an array that shares its memory or through
-``.data``. What is remembered about a tensor is therefore used again only if its content still has the same hash.
+``.data``. What is remembered about a tensor is therefore used again only if its content is still the same, by its hash
+if it is large.
 Reading a graph's edges once costs next to nothing beside attention over them (docs/reliability.md has the numbers).
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import weakref
+from collections.abc import Hashable
 
 import numpy as np
 import torch
@@ -19,6 +21,9 @@ from ltga.kernels.runtime.backends import has_compiled_kernels
 from ltga.kernels.runtime.threads import run_blocks
 
 BLOCK = 1 << 16  # words hashed by one thread at a time; the hash depends on it, not on the threads
+
+COPIED = 1 << 18  # bytes; below this a copy of the content costs less than its hash, to make and to compare
+_PLAIN = (torch.int64, torch.int32, torch.float32, torch.float64)
 
 _MASK64 = (1 << 64) - 1
 
@@ -47,6 +52,17 @@ def is_assumed_constant(tensor: Tensor) -> bool:
     """Whether ``tensor`` came from :func:`assume_constant`."""
     mark = _constant.get(id(tensor))
     return mark is not None and mark() is tensor
+
+
+def content_of(tensor: Tensor) -> Hashable:
+    """What tells a CPU tensor's content from any other: a copy of it if it is small, else its hash.
+
+    >>> content_of(torch.zeros(2)) == content_of(torch.zeros(1, 2)), content_of(torch.zeros(2)) == content_of(torch.zeros(2))
+    (False, True)
+    """
+    if tensor.numel() * tensor.element_size() > COPIED or tensor.dtype not in _PLAIN:
+        return fingerprint(tensor)
+    return tensor.dtype, tensor.shape, tensor.detach().as_subclass(Tensor).numpy().tobytes()
 
 
 def fingerprint(tensor: Tensor) -> int:

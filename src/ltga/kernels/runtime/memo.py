@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
-from ltga.kernels.runtime.fingerprint import fingerprint, is_assumed_constant
+from ltga.kernels.runtime.fingerprint import content_of, is_assumed_constant
 from ltga.kernels.runtime.locks import ForkSafeLock
 
 T = TypeVar("T")
@@ -20,16 +20,16 @@ class _Entry(Generic[T]):
     tensor: weakref.ref[Tensor]
     version: int
     address: int
-    content: int | None  # a hash; None if what is remembered holds whatever the tensor contains
+    content: Hashable  # or a hash of it; None if what is remembered holds whatever the tensor contains
     value: T
 
 
 class TensorMemo(Generic[T]):
     """Values by tensor object and a further key.
 
-    A value comes back only if the tensor's content is what it was, by its hash, or, for a tensor of
+    A value comes back only if the tensor's content is what it was (:func:`.content_of`), or, for a tensor of
     :func:`~ltga.kernels.assume_constant`, if torch has seen no write to it. Inference tensors do not count writes;
-    for them the hash alone decides.
+    for them the content alone decides.
 
     >>> import torch
     >>> memo, x = TensorMemo(), torch.zeros(3)
@@ -49,9 +49,9 @@ class TensorMemo(Generic[T]):
         return len(self._entries)
 
     @staticmethod
-    def content(tensor: Tensor) -> int:
-        """The hash to take before a value is worked out, and to put beside it."""
-        return fingerprint(tensor)
+    def content(tensor: Tensor) -> Hashable:
+        """The content, or a hash of it, to take before a value is worked out and to put beside it."""
+        return content_of(tensor)
 
     def get(self, tensor: Tensor, key: Hashable) -> T | None:
         """What was put, if it still holds."""
@@ -62,11 +62,11 @@ class TensorMemo(Generic[T]):
         if entry.version != _version(tensor) or entry.address != tensor.data_ptr():
             return None
         promised = is_assumed_constant(tensor) and not tensor.is_inference()
-        if entry.content is not None and not promised and entry.content != fingerprint(tensor):
+        if entry.content is not None and not promised and entry.content != content_of(tensor):
             return None
         return entry.value
 
-    def put(self, tensor: Tensor, key: Hashable, content: int | None, value: T) -> None:
+    def put(self, tensor: Tensor, key: Hashable, content: Hashable, value: T) -> None:
         """Remember ``value`` until the tensor goes or changes."""
         place = (id(tensor), key)
         gone = weakref.ref(tensor, lambda _: self._entries.pop(place, None))

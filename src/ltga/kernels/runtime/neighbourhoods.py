@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ltga.errors import GraphError
+from ltga.kernels.runtime.backends import has_compiled_kernels
 from ltga.kernels.runtime.memo import TensorMemo
 
 
@@ -57,9 +58,7 @@ class Neighbourhoods(Edges):
     @classmethod
     def build(cls, edge_index: Tensor, num_sources: int, num_targets: int) -> Neighbourhoods:
         """Sort a validated copy of ``edge_index``; see :func:`neighbourhoods` for the cached way."""
-        check_edge_index(edge_index, num_sources, num_targets)
-        edge_index = edge_index.long()  # torch's reductions take no other
-        return cls(edge_index, num_sources, num_targets, *_sorted_structure(edge_index, num_sources, num_targets))
+        return _built(edge_index, num_sources, num_targets, self_loops=False, flip=False)
 
     def to(self, device: torch.device | str) -> Neighbourhoods:
         """The same structure on another device."""
@@ -69,14 +68,7 @@ class Neighbourhoods(Edges):
 
 def check_edge_index(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
     """Raise :class:`GraphError` unless ``edge_index`` is ``[2, E]``, integer and within range."""
-    if not isinstance(edge_index, Tensor):
-        raise GraphError(f"edge_index: expected a tensor of shape [2, E], got {type(edge_index).__name__}")
-    if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        raise GraphError(f"edge_index: expected shape [2, E], got {list(edge_index.shape)}")
-    if edge_index.dtype not in (torch.int64, torch.int32):
-        raise GraphError(f"edge_index: expected integers, got {edge_index.dtype}; call edge_index.long()")
-    if edge_index.size(1) >= 2**31 or max(num_sources, num_targets) >= 2**31:
-        raise GraphError("edge_index: more than 2^31 - 1 nodes or edges in one graph; split it into batches")
+    _check_form(edge_index, num_sources, num_targets)
     if edge_index.size(1) == 0 or edge_index.is_meta:
         return
     low, high = edge_index.amin(1).tolist(), edge_index.amax(1).tolist()
@@ -88,6 +80,17 @@ def check_edge_index(edge_index: Tensor, num_sources: int, num_targets: int) -> 
                 f"edge_index: edge {position} has {role} {worst}, but there are {count} {role} nodes "
                 f"(numbered from 0); check the edge list or pass more node features"
             )
+
+
+def _check_form(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
+    if not isinstance(edge_index, Tensor):
+        raise GraphError(f"edge_index: expected a tensor of shape [2, E], got {type(edge_index).__name__}")
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise GraphError(f"edge_index: expected shape [2, E], got {list(edge_index.shape)}")
+    if edge_index.dtype not in (torch.int64, torch.int32):
+        raise GraphError(f"edge_index: expected integers, got {edge_index.dtype}; call edge_index.long()")
+    if edge_index.size(1) >= 2**31 or max(num_sources, num_targets) >= 2**31:
+        raise GraphError("edge_index: more than 2^31 - 1 nodes or edges in one graph; split it into batches")
 
 
 def _sorted_structure(edge_index: Tensor, num_sources: int, num_targets: int) -> tuple[Tensor, ...]:
@@ -126,6 +129,8 @@ def neighbourhoods(
     if not isinstance(edge_index, Tensor):
         check_edge_index(edge_index, num_sources, num_targets)
     key = (num_sources, num_targets, self_loops, flip)
+    if not edge_index.is_cpu and edge_index.is_inference():  # there is no telling whether it changed
+        return _built(edge_index, *key)
     known = _known.get(edge_index, key)
     if known is None:
         # Elsewhere a hash would wait for the device on every call: there torch's count of writes decides.
@@ -151,10 +156,25 @@ def plain_edges(
 
 
 def _built(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool, flip: bool) -> Neighbourhoods:
+    if has_compiled_kernels() and isinstance(edge_index, Tensor) and edge_index.is_cpu:
+        arrays = _counted(edge_index, num_sources, num_targets, self_loops, flip)
+        return Neighbourhoods(arrays[0], num_sources, num_targets, *arrays[1:])
     edges = plain_edges(edge_index, num_sources, num_targets, self_loops, flip).edge_index
     # A copy, so that what is kept neither keeps the caller's tensor alive nor sees later changes.
     edges = edges if self_loops else edges.clone()
     return Neighbourhoods(edges, num_sources, num_targets, *_sorted_structure(edges, num_sources, num_targets))
+
+
+def _counted(edge_index: Tensor, sources: int, targets: int, self_loops: bool, flip: bool) -> tuple[Tensor, ...]:
+    """The edges and their structure in one compiled pass, which looks at every edge once and checks it."""
+    from ltga.kernels.numba.sorting import sort_edges
+
+    _check_form(edge_index, sources, targets)
+    edges = edge_index.detach().as_subclass(Tensor).contiguous().numpy()
+    sound, *arrays = sort_edges(edges, int(flip), sources, targets, min(sources, targets) if self_loops else -1)
+    if not sound:
+        check_edge_index(edge_index, *((targets, sources) if flip else (sources, targets)))
+    return tuple(map(torch.from_numpy, arrays))
 
 
 @torch.library.custom_op("ltga::sorted_structure", mutates_args=())

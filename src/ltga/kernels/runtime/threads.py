@@ -69,14 +69,16 @@ def row_blocks(ptr: np.ndarray) -> list[tuple[int, int]]:
     from ltga.kernels.numba.sweeps import cut_rows
 
     count = min((int(ptr[-1]) + ROW_WORK * (len(ptr) - 1)) // WORK_PER_BLOCK, MAX_BLOCKS)
+    if count <= 1:
+        return [(0, len(ptr) - 1)]
     count -= count % EVEN if count > EVEN else 0  # so that 2, 4 or 8 threads end together
-    bounds = cut_rows(ptr, max(count, 1), ROW_WORK)
+    bounds = cut_rows(ptr, count, ROW_WORK)
     return list(itertools.pairwise(bounds.tolist()))
 
 
 def run_blocks(blocks: Sequence[tuple[int, ...]], task: Callable[..., None]) -> None:
     """Call ``task(number, *block)`` for every block; a thread that is free takes the next."""
-    threads = min(torch.get_num_threads(), len(blocks))
+    threads = len(blocks) if len(blocks) <= 1 else min(torch.get_num_threads(), len(blocks))
     if threads <= 1:
         for number, block in enumerate(blocks):
             task(number, *block)

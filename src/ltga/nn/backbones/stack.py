@@ -54,7 +54,9 @@ class AttentionStack(Network):
 
     def attention(self, in_channels: int, channels: int, heads: int) -> LTGAConv:
         """A layer of the published kind, GAT's scores without a bias, with this network's slot."""
-        return LTGAConv(in_channels, channels, heads, bias=False, scoring="gat", share_weights=True, **self._slot)
+        conv = LTGAConv(in_channels, channels, heads, bias=False, scoring="gat", share_weights=True, **self._slot)
+        conv.joint_scores = True
+        return conv
 
     def start(self, x: Tensor) -> Tensor:
         """What the first block reads."""

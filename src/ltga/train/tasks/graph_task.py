@@ -15,6 +15,7 @@ from ltga.data import GraphCollection
 from ltga.errors import InputError
 from ltga.nn.interface import Network
 from ltga.nn.readout import GraphNetwork
+from ltga.train.devices import device_of, moved, pinned
 from ltga.train.fitting import make_model
 from ltga.train.minibatch import MiniBatch
 from ltga.train.observe import attention_numbers
@@ -58,7 +59,10 @@ class GraphStep:
 
 @dataclass(frozen=True, eq=False)
 class GraphTask:
-    """Graphs and one split; an epoch shuffles the training graphs by seed and number."""
+    """Graphs and one split; an epoch shuffles the training graphs by seed and number.
+
+    The graphs stay on the CPU, where they are put together; batches are sent to ``device``, as are ``y`` and ``val``.
+    """
 
     graphs: Sequence[Data]
     y: Tensor
@@ -68,6 +72,7 @@ class GraphTask:
     target: Objective
     batch_size: int
     seed: int
+    device: torch.device
 
     def share(self, rank: int, size: int) -> GraphTask:
         """The part of one of ``size`` processes: every so many-th training graph."""
@@ -77,7 +82,7 @@ class GraphTask:
         generator = torch.Generator().manual_seed((self.seed << 20) + epoch)
         order = self.train[torch.randperm(len(self.train), generator=generator)]
         for chosen in order.split(self.batch_size):
-            yield GraphStep(_batch(self.graphs, chosen), self.y, chosen, self.target)
+            yield GraphStep(self._sent(chosen), self.y, moved(pinned(chosen, self.device), self.device), self.target)
 
     def train_logits(self, model: Network) -> Tensor:
         return self.outputs(model, self.batches(self.train))
@@ -86,10 +91,14 @@ class GraphTask:
         return self.outputs(model, self._val_batches)
 
     def batches(self, chosen: Tensor) -> list[Batch]:
-        return [_batch(self.graphs, some) for some in chosen.split(MOST)]
+        return [self._sent(some) for some in chosen.split(MOST)]
 
     def outputs(self, model: Network, batches: Sequence[Batch]) -> Tensor:
         return torch.cat([_outputs_of(model, batch) for batch in batches])
+
+    def _sent(self, chosen: Tensor) -> Batch:
+        """Some graphs as one, on the device."""
+        return moved(pinned(_batch(self.graphs, chosen), self.device), self.device)
 
     @cached_property
     def _val_batches(self) -> list[Batch]:
@@ -107,7 +116,9 @@ def prepare(
 ) -> Prepared:
     train, val, test = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
     target, y, said = objective_for(dataset.target, train, dataset.metric, protocol, options.log, dataset.task)
-    task = GraphTask(_bare(dataset.graphs), y, train, val, test, target, options.batch_size, seed)
+    device = device_of(model)
+    y, val = moved((y, val), device)
+    task = GraphTask(_bare(dataset.graphs), y, train, val, test, target, options.batch_size, seed, device)
 
     def observe(trained: Network) -> Observed:
         return _observe(trained, task)
@@ -119,10 +130,10 @@ def prepare(
 def _observe(model: Network, task: GraphTask) -> Observed:
     model.eval()
     batches = task.batches(torch.arange(len(task.graphs)))
-    logits = task.outputs(model, batches)
-    parts = {part: getattr(task, part) for part in ("train", "val", "test")}
+    logits, y = task.outputs(model, batches).cpu(), task.y.cpu()
+    parts = {part: getattr(task, part).cpu() for part in ("train", "val", "test")}
     metrics = {
-        part: task.target.metrics(logits[graphs], task.y[graphs])  # type: ignore[attr-defined]
+        part: task.target.metrics(logits[graphs], y[graphs])  # type: ignore[attr-defined]
         for part, graphs in parts.items()
         if len(graphs)
     }
@@ -149,7 +160,8 @@ def outputs(model: Network, shape: Mapping[str, int | None], data: Any) -> Tenso
         except InputError as error:
             raise InputError(f"data: graph {number}: {str(error).removeprefix('data: ')}") from None
     model.eval()
-    return torch.cat([_outputs_of(model, _batch(sound, some)) for some in torch.arange(len(sound)).split(MOST)])
+    batches = (moved(_batch(sound, some), device_of(model)) for some in torch.arange(len(sound)).split(MOST))
+    return torch.cat([_outputs_of(model, batch).cpu() for batch in batches])
 
 
 def _bare(graphs: Sequence[Data]) -> list[Data]:

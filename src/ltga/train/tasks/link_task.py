@@ -15,6 +15,7 @@ from ltga.data.links import NEGATIVES, LinkSplit, Part
 from ltga.errors import InputError
 from ltga.nn.decoders import LinkNetwork
 from ltga.nn.interface import Network
+from ltga.train.devices import CPU, device_of, moved, pinned
 from ltga.train.fitting import inputs_of, make_model, shape_of
 from ltga.train.minibatch import MiniBatch
 from ltga.train.observe import attention_numbers
@@ -75,19 +76,20 @@ class LinkTask:
     target: Ranks
     options: TaskOptions
     seed: int
+    device: torch.device = CPU
 
     @cached_property
     def train(self) -> Tensor:
-        return torch.arange(self.links.train.shape[1])
+        return torch.arange(self.links.train.shape[1], device=self.device)
 
     @cached_property
     def val(self) -> Tensor:
-        return torch.arange(self.links.val.shape[1])
+        return torch.arange(self.links.val.shape[1], device=self.device)
 
     @cached_property
     def y(self) -> Tensor:
         """The right one of every row is its first."""
-        return torch.zeros(max(len(self.train), len(self.val)), dtype=torch.long)
+        return torch.zeros(max(len(self.train), len(self.val)), dtype=torch.long, device=self.device)
 
     def steps(self, epoch: int) -> Iterator[LinkStep]:
         generator = torch.Generator().manual_seed((self.seed << 20) + epoch)
@@ -98,6 +100,7 @@ class LinkTask:
             half = edges[:, others]
             graph = torch.cat([half, half.flip(0)], dim=1)
             pairs = self._walks.beside(edges[:, chosen], generator)
+            graph, pairs, chosen = moved(pinned((graph, pairs, chosen), self.device), self.device)
             yield LinkStep(self.inputs[0], graph, pairs, chosen, self.y, self.target)
 
     def train_logits(self, model: Network) -> Tensor:
@@ -107,14 +110,15 @@ class LinkTask:
         return self.scores(model, self.ranked("val", self.options.negatives))
 
     def scores(self, model: Network, pairs: Tensor) -> Tensor:
-        out: Tensor = model(*self.inputs, pairs)
+        out: Tensor = model(*self.inputs, moved(pairs, self.device))
         return out
 
     def ranked(self, part: Part, kind: Any) -> Tensor:
         """Pairs ``[2, P, 1 + each]``: every edge of a part, and what stands against it."""
         if (part, kind) not in self._drawn:
             against = self.links.negatives(part, kind, self.options.each)
-            self._drawn[part, kind] = torch.cat([self.links.positives(part).unsqueeze(-1), against], dim=-1)
+            pairs = torch.cat([self.links.positives(part).unsqueeze(-1), against], dim=-1)
+            self._drawn[part, kind] = moved(pairs, self.device)
         return self._drawn[part, kind]
 
     @cached_property
@@ -197,7 +201,9 @@ def prepare(
 ) -> Prepared:
     assert isinstance(model, LinkNetwork)
     metric = metric_for("ranks", "mrr", protocol, links.task)
-    task = LinkTask(inputs_of(links.data, model.encoder, protocol), links, Ranks(metric, True), options, seed)
+    device = device_of(model)
+    inputs = moved(inputs_of(links.data, model.encoder, protocol), device)
+    task = LinkTask(inputs, links, Ranks(metric, True), options, seed, device)
 
     def observe(trained: Network) -> Observed:
         return _observe(trained, task)
@@ -213,7 +219,7 @@ def _observe(model: Network, task: LinkTask) -> Observed:
     nodes = model.encode(*task.inputs)
 
     def measured(part: Part, kind: Any) -> dict[str, float]:
-        return link_scores(model.score(nodes, task.ranked(part, kind)))
+        return link_scores(model.score(nodes, task.ranked(part, kind)).cpu())
 
     metrics = {part: measured(part, options.negatives) for part in ("val", "test")}  # type: ignore[arg-type]
     against = {kind: measured("test", kind) for kind in NEGATIVES if kind != options.negatives}
@@ -225,7 +231,7 @@ def _observe(model: Network, task: LinkTask) -> Observed:
     layers = model.attention_weights(*task.inputs)
     if layers is not None:
         numbers["attention"] = attention_numbers(layers, links.data.x.shape[0], model)
-    return numbers, {"nodes": nodes.numpy()}
+    return numbers, {"nodes": nodes.cpu().numpy()}
 
 
 @torch.no_grad()
@@ -240,5 +246,5 @@ def probabilities(model: Network, shape: Mapping[str, int | None], data: Any, pa
     if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < graph.x.shape[0]:
         raise InputError(f"pairs: nodes are numbered 0 to {graph.x.shape[0] - 1}, got one outside")
     model.eval()
-    out: Tensor = model(graph.x, graph.edge_index, graph.get("edge_attr"), pairs)
-    return out.sigmoid()
+    out: Tensor = model(*moved((graph.x, graph.edge_index, graph.get("edge_attr"), pairs), device_of(model)))
+    return out.sigmoid().cpu()

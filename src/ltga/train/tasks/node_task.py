@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from ltga.data import Dataset, NodeDataset
 from ltga.errors import InputError
 from ltga.nn.interface import Network
+from ltga.train.devices import device_of, moved
 from ltga.train.fitting import inputs_of, make_model, shape_of
 from ltga.train.focus import FocusedTask
 from ltga.train.loop import Task
@@ -47,8 +48,8 @@ def prepare(
     task = Task(*inputs_of(dataset.data, model, protocol), y, *parts, target=target)
     if minibatch is not None:
         task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), minibatch, model, seed)
-    elif model.computes_parts:
-        task = FocusedTask.of(task, model, protocol)
+    else:
+        task = moved(FocusedTask.of(task, model, protocol) if model.computes_parts else task, device_of(model))
 
     def observe(trained: Network) -> Observed:
         return _observe(trained, task)
@@ -59,10 +60,10 @@ def prepare(
 @torch.no_grad()
 def _observe(model: Network, task: Task) -> Observed:
     model.eval()
-    logits = task.logits(model)
-    parts = {part: getattr(task, part) for part in ("train", "val", "test")}
+    logits, y = task.logits(model).cpu(), task.y.cpu()
+    parts = {part: getattr(task, part).cpu() for part in ("train", "val", "test")}
     metrics = {
-        part: task.target.metrics(logits[nodes], task.y[nodes])  # type: ignore[attr-defined]
+        part: task.target.metrics(logits[nodes], y[nodes])  # type: ignore[attr-defined]
         for part, nodes in parts.items()
         if len(nodes)
     }
@@ -82,5 +83,5 @@ def outputs(model: Network, shape: Mapping[str, int | None], data: Data | Datase
     if model.transductive:
         raise InputError("data: the network has a weight for every node it was trained on and fits no other graph")
     graph = as_trained(graph, shape)
-    out: Tensor = model.eval()(graph.x, graph.edge_index, graph.get("edge_attr"))
-    return out
+    out: Tensor = model.eval()(*moved((graph.x, graph.edge_index, graph.get("edge_attr")), device_of(model)))
+    return out.cpu()

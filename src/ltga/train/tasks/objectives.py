@@ -98,7 +98,7 @@ class Labels:
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         known = ~labels.isnan()
-        weights = None if self.weights is None else self.weights.expand_as(labels)[known]
+        weights = None if self.weights is None else self.weights.to(labels.device).expand_as(labels)[known]
         return F.binary_cross_entropy_with_logits(logits[known], labels[known], pos_weight=weights)
 
     def mass(self, labels: Tensor) -> float:

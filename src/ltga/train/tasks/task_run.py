@@ -21,6 +21,7 @@ from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
 from ltga.train.crew import Crew
+from ltga.train.devices import Device, find_device, own_random_numbers
 from ltga.train.fitting import Run, check_sizes
 from ltga.train.loop import Callback, Keeper, Outcome, train
 from ltga.train.minibatch import MiniBatch
@@ -200,13 +201,15 @@ def execute_task(
     progress: bool = False,
     keeper: Keeper | None = None,
     crew: Crew | None = None,
+    device: Device = "cpu",
 ) -> TaskRun:
     """Do a run that is planned; the first of a ``crew`` does this while the others :func:`take_part`."""
+    place = find_device(device, planned.protocol.init, planned.protocol.backend)
     config = planned.config
     title = f"{planned.data.name}, {config['method']}, seed {config['seed']}"
     started = time.perf_counter()
     with ProgressLine(title, method=config["method"]) if progress else nullcontext() as line:
-        model, prepared, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew)
+        model, prepared, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew, place)
     trained = time.perf_counter()
     observed, arrays = prepared.observe(model)
     timing = {
@@ -222,19 +225,25 @@ def execute_task(
         observed["heads_at_bound"] = at_bound
     shape = KINDS[planned.task].shape(planned.data)
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
-    return TaskRun(make_record(config, described, outcome, observed, timing), model, arrays)
+    return TaskRun(make_record(config, described, outcome, observed, timing, place), model, arrays)
 
 
 def take_part(
-    planned: PlannedTask, callbacks: Iterable[Callback] = (), keeper: Keeper | None = None, crew: Crew | None = None
+    planned: PlannedTask,
+    callbacks: Iterable[Callback] = (),
+    keeper: Keeper | None = None,
+    crew: Crew | None = None,
+    device: Device = "cpu",
 ) -> tuple[Network, Prepared, Outcome]:
     """Build and train what is planned, without a look at the result."""
     kind, protocol, config = KINDS[planned.task], planned.protocol, planned.config
     seed = int(config["seed"])
-    with torch.random.fork_rng(devices=[]):
+    place = find_device(device, protocol.init, protocol.backend)
+    with own_random_numbers(place):
         torch.manual_seed(seed)
         model = kind.build(config["method"], protocol, kind.shape(planned.data), planned.options)
         initialize_composed(model, seed, protocol.init)
+        model.to(place)
         prepared = kind.prepare(
             planned.data, config["split"], model, protocol, planned.options, seed, planned.minibatch
         )

@@ -38,6 +38,7 @@ def label_scores(logits: Tensor, y: Tensor) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in scores.items()}
     {'micro_f1': 0.5, 'macro_f1': 0.333, 'average_precision': 0.75, 'roc_auc': 0.75}
     """
+    logits, y = logits.detach().cpu(), y.cpu()
     known = ~y.isnan()
     chosen, truth = (logits > 0) & known, (y == 1) & known
     hits, wrong = (chosen & truth).sum(0).double(), (chosen != truth).sum(0).double()
@@ -47,7 +48,7 @@ def label_scores(logits: Tensor, y: Tensor) -> dict[str, float]:
     precisions, areas = [], []
     for column in range(y.size(1)):
         rows = known[:, column]
-        labels, ranks = y[rows, column].numpy(), logits[rows, column].detach().double().numpy()
+        labels, ranks = y[rows, column].numpy(), logits[rows, column].double().numpy()
         if 0 < labels.sum() < len(labels):
             precisions.append(float(average_precision_score(labels, ranks)))
             areas.append(float(roc_auc_score(labels, ranks)))

@@ -14,6 +14,7 @@ from ltga.data import Triples
 from ltga.errors import InputError
 from ltga.nn.decoders import TypedLinkNetwork
 from ltga.nn.interface import Network
+from ltga.train.devices import CPU, device_of, moved
 from ltga.train.fitting import make_model
 from ltga.train.minibatch import MiniBatch
 from ltga.train.observe import attention_numbers
@@ -44,13 +45,15 @@ class TypedTask:
     triples: Triples
     number: int
     target: Ranks
+    device: torch.device = CPU
 
     @cached_property
     def parts(self) -> dict[str, Tensor]:
         """The numbers of the questions of every part: triple t is question t and, backwards, question t + T."""
         count = self.triples.edge_type.shape[0]
         rows = [mask.nonzero().squeeze(1) for mask in self.triples.split(self.number)]
-        return {part: torch.cat([chosen, chosen + count]) for part, chosen in zip(_PARTS, rows)}
+        found = {part: torch.cat([chosen, chosen + count]) for part, chosen in zip(_PARTS, rows)}
+        return moved(found, self.device)
 
     @property
     def train(self) -> Tensor:
@@ -66,18 +69,18 @@ class TypedTask:
         heads, tails = self.triples.edge_index
         relations = self.triples.edge_type
         back = torch.stack([tails, relations + self.triples.num_relations])
-        return torch.cat([torch.stack([heads, relations]), back], dim=1)
+        return moved(torch.cat([torch.stack([heads, relations]), back], dim=1), self.device)
 
     @cached_property
     def y(self) -> Tensor:
         """The answers ``[2T]``."""
         heads, tails = self.triples.edge_index
-        return torch.cat([tails, heads])
+        return moved(torch.cat([tails, heads]), self.device)
 
     @cached_property
     def graph(self) -> tuple[Tensor, Tensor]:
         data = self.triples.graph(self.number)
-        return data.edge_index, data.edge_type
+        return moved((data.edge_index, data.edge_type), self.device)
 
     def steps(self, epoch: int) -> Iterator[TypedTask]:
         yield self
@@ -97,12 +100,13 @@ class TypedTask:
     def others(self, part: str) -> Tensor:
         """Right answers ``[Q, N]`` to a part's questions beside the one that is asked for."""
         if part not in self._others:
-            rows = self.parts[part]
+            rows = self.parts[part].cpu()
             forward = rows[: len(rows) // 2]
             heads, tails = self.triples.edge_index[:, forward]
             relations = self.triples.edge_type[forward]
             true = [self.triples.true_tails(heads, relations), self.triples.true_heads(tails, relations)]
-            self._others[part] = torch.cat(true).scatter_(1, self.y[rows].unsqueeze(1), False)
+            others = torch.cat(true).scatter_(1, self.y.cpu()[rows].unsqueeze(1), False)
+            self._others[part] = moved(others, self.device)
         return self._others[part]
 
     @cached_property
@@ -120,7 +124,7 @@ def prepare(
     minibatch: MiniBatch | None,
 ) -> Prepared:
     metric = metric_for("ranks", "mrr", protocol, triples.task)
-    task = TypedTask(triples, split, Ranks(metric, pairwise=False))
+    task = TypedTask(triples, split, Ranks(metric, pairwise=False), device_of(model))
 
     def observe(trained: Network) -> Observed:
         return _observe(trained, task)
@@ -142,7 +146,7 @@ def _observe(model: Network, task: TypedTask) -> Observed:
     layers = model.attention_weights(model.nodes, edge_index, model.edge_types[edge_type])
     if layers is not None:
         numbers["attention"] = attention_numbers(layers, task.triples.num_nodes, model)
-    return numbers, {"nodes": model.embed(edge_index, edge_type).numpy()}
+    return numbers, {"nodes": model.embed(edge_index, edge_type).cpu().numpy()}
 
 
 @torch.no_grad()
@@ -160,5 +164,5 @@ def answers(model: Network, shape: Mapping[str, int | None], data: Any, queries:
             raise InputError(f"pairs: row {row} must hold numbers from 0 to {most - 1}, got one outside")
     graph = data.graph()
     model.eval()
-    out: Tensor = model(graph.edge_index, graph.edge_type, queries)
-    return out
+    out: Tensor = model(*moved((graph.edge_index, graph.edge_type, queries), device_of(model)))
+    return out.cpu()
