@@ -1,9 +1,10 @@
 """One table of methods x tasks, paired by seed or fold: softmax, learned q, learned alpha, temperature, and baselines.
 
-    python benchmarks/tasks.py --seeds 10 --store runs-tasks
+    python benchmarks/tasks.py --seeds 10 --store runs-tasks    # then: python docs/tables.py
     python benchmarks/tasks.py --tasks mutag,esol --seeds 2 --set epochs=3 --store /tmp/runs --out /tmp/tasks.json
 
-Runs are kept in the store, so the same command goes on where it was stopped, and several may work at once.
+Runs are kept in the store, so the same command goes on where it was stopped, and several may work at once. Tasks that
+--out has already, with the same seeds and settings, stay in it when others are added with --tasks.
 """
 
 from __future__ import annotations
@@ -133,6 +134,16 @@ def _cell(metric: str, row: Mapping[str, Any] | None) -> str:
     return shown(metric, row["mean"]) + ("" if row["sd"] is None else f" ± {shown(metric, row['sd'])}")
 
 
+def earlier(path: Path, seeds: int, settings: Sequence[str]) -> dict[str, Any]:
+    """Tasks that were compared before, with as many seeds and the same settings."""
+    try:
+        stored = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    same = stored.get("seeds") == seeds and stored.get("settings") == list(settings)
+    return dict(stored["tasks"]) if same else {}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", default=",".join(EVERY), help="comma-separated; default: all")
@@ -140,19 +151,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="seeds, each with its split or fold")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of every protocol")
     parser.add_argument("--store", type=Path, default=Path("runs-tasks"))
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "tasks.json")
     given = parser.parse_args()
     names = given.tasks.split(",")
     unknown = [name for name in names if name not in EVERY]
     if unknown:
         parser.error(f"--tasks: no task is called {unknown[0]!r}; known are {', '.join(EVERY)}")
-    found: dict[str, Any] = {}
+    found = earlier(given.out, given.seeds, given.set)
     for name in names:
         found[name] = plain(
             compare(
                 name, given.methods.split(","), given.seeds, parse_changes(given.set), Store(given.store, "--store")
             )
         )
+        found = {task: found[task] for task in EVERY if task in found}
         content = {"seeds": given.seeds, "settings": given.set, "environment": environment(), "tasks": found}
         text = json.dumps(content, indent=1, allow_nan=False) + "\n"
         write_atomic(given.out, lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 from markdown_table import markdown
 from own_tables import OWN_TABLES
+from task_table import tasks
 
 from ltga.bench.run import ratio, table
 from ltga.data import CATALOGUE
@@ -37,6 +38,7 @@ PAGES = (
     "docs/recipe.md",
     "docs/when.md",
     "docs/backbones.md",
+    "docs/guides/other-tasks.md",
 )
 CHOSEN = {"frozen-q-tuned": "q frozen, best of a grid on validation", "entmax-tuned": "α-entmax, best on validation"}
 
@@ -384,6 +386,7 @@ TABLES: dict[str, Callable[[], str]] = {
         billion,
         gpu_code,
         gpu_traffic,
+        tasks,
     )
 }
 

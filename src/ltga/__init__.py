@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ltga.data import Dataset, Nodes, load_dataset
     from ltga.explanation.explain import explain
     from ltga.nn import LTGA, LTGAConv, build_model
-    from ltga.train import LTGAClassifier, Protocol, Run, fit, load_run
+    from ltga.train import LTGAClassifier, Protocol, Run, fit, load_run, tune
 
 __version__ = "0.1.0"
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "fit",
     "load_dataset",
     "load_run",
+    "tune",
 ]
 
 _HOME = {
@@ -46,6 +47,7 @@ _HOME = {
     "Run": "ltga.train",
     "fit": "ltga.train",
     "load_run": "ltga.train",
+    "tune": "ltga.train",
 }
 
 

@@ -305,7 +305,7 @@ def test_labels_that_cannot_be_learnt(labels: list[Any], message: str | None) ->
         assert any("'once' appears once" in note for note in fitted(nodes, edges).problems.notes)
         return
     with pytest.raises(DataError, match=message):
-        fitted(nodes, edges)
+        fitted(nodes, edges, predict="class")
 
 
 @pytest.mark.parametrize(

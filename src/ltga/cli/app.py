@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -169,21 +169,25 @@ def train(
     from ltga.cli.plan import graph_asked_for, make_plan
     from ltga.data.dataset_names import is_node_classification
 
-    changes = [*(settings or ()), *([] if metric is None else [f"metric={metric}"])]
+    changes = settings or ()
     names = None if method is None else method.split(",")
-    if not is_node_classification(graph_asked_for(dataset, config), task):
+    prepared = preparation(prepare)
+
+    def train_other(given: Any = None) -> None:
         from ltga.cli.task_command import other_task_plan, train_other_task
 
-        other = other_task_plan(dataset, names, seeds, changes, config, protocol, task)
+        other = other_task_plan(dataset, names, seeds, changes, config, protocol, task, metric)
         if engine is not None:
             raise InputError("--engine: is for a class per node so far; leave it out, --workers divides graphs")
-        if launched(workers, context.obj):
+        if given is None and launched(workers, context.obj):
             return
         place = (out, page, data, convention, fresh, json_wanted)
-        train_other_task(results(), messages(quiet), other, *place, checkpoint_every, device)
+        train_other_task(results(), messages(quiet), other, *place, checkpoint_every, device, prepared, given)
+
+    if not is_node_classification(graph_asked_for(dataset, config), task):
+        train_other()
         return
-    plan = make_plan(dataset, names, seeds, changes, config, protocol)
-    prepared = preparation(prepare)
+    plan = make_plan(dataset, names, seeds, changes, config, protocol, metric)
     cluster = on_ray(engine, workers, address, device)
     if cluster is None and launched(workers, context.obj):
         return
@@ -191,8 +195,74 @@ def train(
 
     minibatch = batches(batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    how = (minibatch, full_batch, checkpoint_every, cluster, device)
+    how = (minibatch, full_batch, checkpoint_every, cluster, device, train_other)
     train_and_compare(results(), messages(quiet), plan, *where, *how)
+
+
+@app.command()
+def tune(
+    dataset: Graph = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods to choose among, comma-separated. Default: gatv2,ltga-head,entmax-head.",
+            autocompletion=complete_methods,
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="How many settings to try, those of earlier calls included.")] = 30,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial is begun.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides what is tried.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that try settings at the same time.")] = 1,
+    prune: Annotated[bool, typer.Option("--prune", help="Cut short what does worse than half of the others.")] = False,
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=LOW..HIGH|A,B",
+            help="What to try of a setting, for example lr=0.001..0.1 or heads=1,2; repeatable.",
+        ),
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="What settings are chosen by, as for `ltga train`.")] = None,
+    settings: Settings = None,
+    protocol: Annotated[str | None, typer.Option(help="'recommended' or 'paper': the settings to start from.")] = None,
+    config: Config = None,
+    out: Annotated[Path, typer.Option(help="Folder where runs are stored; a trial that is there is not run again.")] = (
+        Path("runs")
+    ),
+    task: Annotated[
+        str | None, typer.Option(help="'node', 'link' or 'graph', where it does not follow from the data.")
+    ] = None,
+    convention: Convention = None,
+    prepare: Prepare = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="As for `ltga train`.")] = None,
+    fanout: Annotated[str | None, typer.Option(help="As for `ltga train`.")] = None,
+    full_batch: Annotated[bool, typer.Option("--full-batch", help="As for `ltga train`.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
+    json_wanted: Json = False,
+    data: Data = None,
+) -> None:
+    r"""Look for settings that suit a graph, by its validation part; needs Optuna (pip install 'ltga\[tune]').
+
+    Every trial is a run as `ltga train` makes them. The same command goes on where it was stopped; with more --trials
+    it looks further. A setting given with --set is left as it is. The chosen settings are printed as a command.
+
+    Examples:
+
+    ltga tune my-folder/ --trials 50
+
+    ltga tune cora --method ltga-head,gcn --search lr=0.001..0.1 --search heads=1,2,4 --timeout 600
+    """
+    from ltga.cli.plan import graph_asked_for
+    from ltga.data.dataset_names import is_node_classification
+
+    node_classes = is_node_classification(graph_asked_for(dataset, config), task)
+    from ltga.cli.tune_command import tune_graph
+    from ltga.cli.tune_report import Request
+
+    asked = Request(
+        dataset, method, trials, timeout, seed, jobs, prune, tuple(search or ()), tuple(settings or ()), metric,
+        protocol, config, task, out, convention, tuple(prepare or ()), batch_size, fanout, full_batch, data,
+    )  # fmt: skip
+    tune_graph(results(), messages(quiet), asked, node_classes, batches(batch_size, fanout, full_batch), json_wanted)
 
 
 @app.command()
@@ -237,13 +307,15 @@ def convert(
     features: Annotated[str, typer.Option(help="Kind of the stored features: float32 or float16.")] = "float32",
     memory: Annotated[str, typer.Option(help="Memory to sort edges in, for example 512M or 2G.")] = "1G",
     convention: Convention = None,
+    prepare: Prepare = None,
     check: Annotated[bool, typer.Option("--check", help="Compare a graph folder with its checksums instead.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the results only, no progress.")] = False,
     data: Data = None,
 ) -> None:
     """Write a graph to a folder on disk that is trained from by batches, without ever loading it.
 
-    Tables and .npz files are read in a stream: memory does not grow with the number of edges.
+    Tables and .npz files are read in a stream: memory does not grow with the number of edges. Tables with text or gaps
+    need --prepare, which reads them whole and prepares them as `ltga train` does.
 
     Examples:
 
@@ -258,7 +330,8 @@ def convert(
     if folder is None:
         check_folder(results(), Path(source))
     else:
-        convert_graph(results(), messages(quiet), source, folder, features, memory, convention, data)
+        where = (convention, data, preparation(prepare))
+        convert_graph(results(), messages(quiet), source, folder, features, memory, *where)
 
 
 @app.command()
@@ -345,6 +418,10 @@ def predict(
         typer.Option(help="Estimate from so many sampled neighbours of every node, as for `ltga train`, not from all."),
     ] = None,
     device: Device = "auto",
+    new_category: Annotated[
+        str | None,
+        typer.Option(help="A category that the run has not seen: 'error' or 'other'. Default: as for the run."),
+    ] = None,
     data: Data = None,
 ) -> None:
     """Write every node's id, most probable class and probabilities, for the run's graph, a grown one or another.
@@ -353,6 +430,8 @@ def predict(
     """
     from ltga.train.find_run import find_run
 
+    if new_category not in (None, "error", "other"):
+        raise typer.BadParameter(f"--new-category: got {new_category!r}; use 'error' or 'other'")
     record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
@@ -361,7 +440,7 @@ def predict(
         from ltga.train.batches import parse_fanout
 
         sampled = parse_fanout(fanout)
-    predict_to_file(results(), record, graph, out, data, batch_size, device, sampled)
+    predict_to_file(results(), record, graph, out, data, batch_size, device, sampled, new_category)
 
 
 @app.command()

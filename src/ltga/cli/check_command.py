@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from ltga.cli.given_graph import load_given
 from ltga.cli.terminal import plain_table, say
-from ltga.data import Dataset, Preparation, as_tables
+from ltga.data import Dataset, NodeDataset, Preparation, as_tables
 from ltga.data.dataset_names import looks_like_a_path
 from ltga.data.graph_summary import GraphSummary, summarise
 from ltga.data.own_graph import is_table_source
@@ -44,7 +44,10 @@ def check_graph_source(
         except DataError as error:
             outcome.problems.add(tables.where, str(error).removeprefix(f"{tables.where}: "), 1, "mend it", "error")
         else:
-            _show(results, dataset, outcome.problems, outcome.graph, as_json)
+            if isinstance(dataset, NodeDataset):
+                show_values(results, dataset, outcome.problems, as_json)
+            else:
+                _show(results, dataset, outcome.problems, outcome.graph, as_json)
             return
     if as_json:
         print(json.dumps({"trainable": False, "problems": outcome.problems.as_json()}, indent=1))
@@ -128,3 +131,25 @@ def _summary(console: Console, dataset: Dataset, summary: GraphSummary) -> None:
         table.add_row(name, escape(value))
     table.columns[1].justify = "left"
     console.print(table)
+
+
+def show_values(console: Console, dataset: NodeDataset, found: Problems, as_json: bool) -> None:
+    """A graph whose nodes have a number or several labels."""
+    y, target = dataset.target.y.double(), dataset.target
+    train, val, test = (int(mask.sum()) for mask in dataset.split(0))
+    if target.kind == "number":
+        known = y[~y.isnan()]
+        said = {"lowest": known.min(), "mean": known.mean(), "highest": known.max()}
+        shares = {name: float(value) for name, value in said.items()}
+    else:
+        shares = {name: float(share) for name, share in zip(target.names, y.nanmean(0))}
+    if as_json:
+        summary = {"nodes": dataset.data.num_nodes, "edges": dataset.data.num_edges, "task": dataset.task,
+                   "features": list(dataset.feature_names or ()), "target": shares}  # fmt: skip
+        print(json.dumps({"trainable": True, "problems": found.as_json(), "summary": summary}, indent=1))
+        return
+    _problems(console, found)
+    listed = ", ".join(f"{name[:LONGEST_CELL]} {value:.4g}" for name, value in list(shares.items())[:MOST_CLASSES])
+    say(console, f"{dataset.data.num_nodes:,} nodes, {dataset.data.num_edges:,} edges (messages), "
+                 f"{dataset.data.x.size(1)} features; {dataset.task}: {listed}.")  # fmt: skip
+    say(console, f"First split: {train:,} train, {val:,} val, {test:,} test. {dataset.name} can be trained on.")

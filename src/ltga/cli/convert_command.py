@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ltga.cli.terminal import say
+from ltga.data import Preparation
 from ltga.data.graph_folder import open_graph_folder
 from ltga.data.graph_folder_sources import open_source
 from ltga.data.graph_folder_write import write_graph_folder
@@ -25,13 +26,14 @@ def convert_graph(
     memory: str,
     convention: str | None = None,
     data: Path | None = None,
+    preparation: Preparation | None = None,
 ) -> None:
     """Write the graph folder and say what it holds."""
     room = parse_size(memory)
     if folder.exists():  # before hours of reading
         raise InputError(f"FOLDER: {folder} is there already; choose another name, or remove it")
     made = write_graph_folder(
-        open_source(source, convention, data), folder, features, room, lambda line: say(messages, line)
+        open_source(source, convention, data, preparation), folder, features, room, lambda line: say(messages, line)
     )
     size = sum(file.stat().st_size for file in made.path.iterdir())
     dropped = made.manifest["provenance"]["repeats_dropped"]

@@ -50,6 +50,7 @@ def make_plan(
     changes: Iterable[str] = (),
     config: Path | None = None,
     base: str | None = None,
+    metric: str | None = None,
 ) -> Plan:
     """The plan that follows from the command line (which wins), a settings file and the defaults.
 
@@ -58,6 +59,7 @@ def make_plan(
         changes: settings of the protocol as ``"key=value"``.
         config: a TOML file with any of ``dataset``, ``method``, ``seeds``, ``base`` and a table ``[protocol]``.
         base: the protocol that settings change: ``"recommended"`` or ``"paper"``.
+        metric: what ``--metric`` says.
 
     >>> make_plan("cora", changes=["epochs=500"]).protocol.epochs
     500
@@ -66,7 +68,7 @@ def make_plan(
     ...
     ltga.errors.InputError: --set epoch: the protocol has no such setting; did you mean 'epochs'?
     """
-    given = parse_changes(changes)
+    given = with_metric(parse_changes(changes), metric)
     stored = {} if config is None else read_config(config)
     dataset = dataset or stored.get("dataset", DEMO)
     check_name(dataset)
@@ -82,7 +84,8 @@ def make_plan(
     try:
         protocol = Protocol(**{**below, **given})
     except InputError as error:
-        raise InputError(f"--set {error}") from None
+        own_option = metric is not None and str(error).startswith("metric:")
+        raise InputError(f"--{error}" if own_option else f"--set {error}") from None
     names = methods or stored.get("method", METHODS)
     found = tuple(dict.fromkeys(find_method(name).name for name in names))
     return Plan(dataset, found, seeds or stored.get("seeds", SEEDS), protocol)
@@ -110,6 +113,15 @@ def parse_changes(changes: Iterable[str]) -> dict[str, str]:
             raise InputError(f"--set {key}: contradicts itself, {parsed[key]} and {value}; give it once")
         parsed[key] = value
     return parsed
+
+
+def with_metric(changes: dict[str, str], metric: str | None) -> dict[str, str]:
+    """The changes with what ``--metric`` says."""
+    if metric is None:
+        return changes
+    if changes.get("metric", metric) != metric:
+        raise InputError(f"--metric: says {metric}, --set metric says {changes['metric']}; give it once")
+    return {**changes, "metric": metric}
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -10,14 +10,18 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 from rich.console import Console
+from torch_geometric.data import Data
 
 from ltga.cli.output import check_output
 from ltga.cli.terminal import say
+from ltga.data import GraphFolder
 from ltga.data.atomic import write_atomic
 from ltga.data.catalogue import CATALOGUE
+from ltga.data.table_targets import SEPARATOR
 from ltga.errors import InputError
 from ltga.train.fitting import Run, load_run
 from ltga.train.run_graph import graph_of, graph_to_predict
+from ltga.train.tasks.task_run import TaskRun
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -34,15 +38,21 @@ def predict_to_file(
     batch_size: int | None,
     device: str = "cpu",
     fanout: int | Sequence[int] | None = None,
+    new_category: str | None = None,
 ) -> None:
     """Write a row per node: its id, the most probable class, and every class's probability."""
     if out.suffix not in SUFFIXES:
         raise InputError(f"--out: {out.name}: predictions are written as {' or '.join(SUFFIXES)}")
     check_output(out, "--out")
     finished = load_run(record, device)
-    predicted = Predictions.of(finished, graph, data, batch_size, fanout)
+    given, ids = graph_to_predict(finished, graph, data, new_category)
+    if isinstance(finished, TaskRun):
+        predicted: Predictions | WholeTable = WholeTable(_of_another_task(finished, given, ids))
+    else:
+        names = class_names_of(finished, data)
+        predicted = Predictions.of(finished, given, ids, names, batch_size, fanout)
     write_atomic(out, predicted.write_csv if out.suffix == ".csv" else predicted.write_parquet)
-    say(console, f"{len(predicted.ids):,} predictions of {finished.typed.config.method} are in {out}.")
+    say(console, f"{len(ids):,} predictions of {finished.typed.config.method} are in {out}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +71,13 @@ class Predictions:
     def of(
         cls,
         run: Run,
-        graph: Any = None,
-        data: Path | None = None,
+        given: Data | GraphFolder,
+        ids: Sequence[Any],
+        names: Sequence[str] | None,
         batch_size: int | None = None,
         fanout: int | Sequence[int] | None = None,
     ) -> Predictions:
-        given, ids = graph_to_predict(run, graph, data)
-        sampled = {} if fanout is None else {"fanout": fanout}  # runs of other tasks have no such thing
-        probabilities = run.predict_proba(given, batch_size, **sampled).numpy()
-        names = run.typed.class_names
-        if names is None and run.typed.config.dataset.name.partition(":")[0] in CATALOGUE:
-            names = list(graph_of(run, None, data).class_names)
+        probabilities = run.predict_proba(given, batch_size, fanout).numpy()
         return cls(ids, probabilities, names or [str(number) for number in range(probabilities.shape[1])])
 
     def table(self, first: int = 0, last: int | None = None) -> pd.DataFrame:
@@ -98,3 +104,37 @@ class Predictions:
 
     def _parts(self) -> Iterator[pd.DataFrame]:
         return (self.table(first, first + ROWS) for first in range(0, len(self.ids), ROWS))
+
+
+@dataclass(frozen=True, eq=False)
+class WholeTable:
+    """Predictions that are a table already."""
+
+    frame: pd.DataFrame
+
+    def write_csv(self, stream: IO[bytes]) -> None:
+        stream.write(self.frame.to_csv(index=False).encode())
+
+    def write_parquet(self, stream: IO[bytes]) -> None:
+        self.frame.to_parquet(stream, index=False)
+
+
+def class_names_of(run: Run, data: Path | None) -> Sequence[str] | None:
+    """What the run's classes are called, as far as its record or the catalogue knows."""
+    names = run.typed.class_names
+    if names is None and run.typed.config.dataset.name.partition(":")[0] in CATALOGUE:
+        names = list(graph_of(run, None, data).class_names)
+    return names
+
+
+def _of_another_task(run: TaskRun, given: Any, ids: Sequence[Any]) -> pd.DataFrame:
+    """A number for each node; or the labels it has, separated by semicolons, and the probability of each."""
+    if run.task not in ("node regression", "multi-label nodes"):
+        raise InputError(f"RUN: is for {run.task}; predict from Python, ltga.load_run(...).predict(...)")
+    target, found = run.record["target"], run.predict_proba(given).numpy()
+    if target["kind"] == "number":
+        return pd.DataFrame({"node": list(ids), "predicted": found})
+    names = target["names"]
+    chosen = [SEPARATOR.join(name for name, share in zip(names, row) if share > 0.5) for row in found]
+    shares = {f"p_{name}": found[:, at] for at, name in enumerate(names)}
+    return pd.DataFrame({"node": list(ids), "predicted": chosen, **shares})

@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ltga.cli.given_graph import load_any
 from ltga.cli.output import check_output
-from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config
+from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
 from ltga.cli.terminal import plain_table, say
-from ltga.data import load_dataset
+from ltga.data import NodeDataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import Method, find_method
 from ltga.train import Run, load_run
@@ -84,6 +85,7 @@ def other_task_plan(
     config: Path | None,
     base: str | None,
     task: str | None,
+    metric: str | None = None,
 ) -> TaskPlan:
     """What is asked for, as :func:`~ltga.cli.plan.make_plan` reads it.
 
@@ -95,7 +97,7 @@ def other_task_plan(
     base = base or stored.get("base", "recommended")
     if base not in PROTOCOLS:
         raise InputError(f"--protocol: expected 'recommended' or 'paper', got {base!r}")
-    given = parse_changes(changes)
+    given = with_metric(parse_changes(changes), metric)
     known = {field.name for field in fields(TaskOptions)}
     options = {name: setting_value(name, text) for name, text in given.items() if name in known}
     below = {} if base == "recommended" else {"metric": "loss", **PROTOCOLS[base]}
@@ -117,13 +119,19 @@ def train_other_task(
     json_wanted: bool = False,
     checkpoint_every: str = "3min",
     device: str = "cpu",
+    preparation: Preparation | None = None,
+    given: NodeDataset | None = None,
 ) -> None:
-    """Train every method with every seed, store the runs and print a comparison with what needs no training."""
+    """Train every method with every seed, store the runs and print a comparison with what needs no training.
+
+    ``given`` is the dataset, where it has been loaded already.
+    """
     check_output(page, "--page")
     crew = crew_here()
     messages.quiet |= crew.rank > 0
     find_device(device)  # before anything is loaded
-    dataset = choose(load_dataset(plan.dataset, data, convention=convention), plan.task)
+    loaded = load_any(plan.dataset, data, convention, preparation) if given is None else given
+    dataset = choose(loaded, plan.task)
     dataset_name = clean_text(dataset.name)
     methods = plan.methods or (*METHODS, *(("gin",) if plan.task == "graph" or "graph" in str(dataset.task) else ()))
     planned = {
@@ -139,6 +147,8 @@ def train_other_task(
     first = next(iter(planned.values()))
     task = first[0].task
     messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
+    for note in getattr(dataset, "notes", ()):
+        say(messages, note)
     with crew.at_work():
         done = all_runs(planned, runs, fresh, messages, every, crew, device)
     if crew.rank:

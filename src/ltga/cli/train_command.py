@@ -19,7 +19,7 @@ from ltga.cli.output import check_output
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, simple_rows, table
 from ltga.cli.terminal import run_bar, say
-from ltga.data import Dataset, GraphFolder, Preparation
+from ltga.data import Dataset, GraphFolder, NodeDataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
@@ -30,6 +30,7 @@ from ltga.train.devices import find_device, free_bytes
 from ltga.train.fitting import execute_and_store, take_part
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import PlannedRun, plan_run
+from ltga.train.progress import index_symbol
 from ltga.train.ray_train import RayWorkers
 from ltga.train.record import clean_text
 from ltga.train.store import Store
@@ -55,10 +56,12 @@ def train_and_compare(
     checkpoint_every: str = "3min",
     cluster: tuple[int, str | None] | None = None,
     device: str = "cpu",
+    otherwise: Callable[[NodeDataset], None] | None = None,
 ) -> None:
     """Train every method with every seed, store the runs, print a comparison and write a page.
 
-    Runs that ``store`` already holds are taken from there unless ``fresh``.
+    Runs that ``store`` already holds are taken from there unless ``fresh``. Tables that turn out to hold numbers or
+    several labels to predict are handed to ``otherwise``.
     """
     crew = crew_here()
     messages.quiet |= crew.rank > 0
@@ -66,6 +69,9 @@ def train_and_compare(
         raise InputError("--device: the workers of a Ray cluster compute on the CPU so far; leave it out")
     place = find_device("cpu" if cluster is not None else device, plan.protocol.init, plan.protocol.backend)
     given = open_given(plan.dataset, data, convention, preparation)
+    if isinstance(given, NodeDataset) and otherwise is not None:
+        otherwise(given)
+        return
     given.name = clean_text(given.name)  # it comes from a file's name, which need not be text
     check_plan(plan, given)
     runs = Store(store, "--out")
@@ -221,7 +227,7 @@ class _Live:
         self._console, self._plan, self._graph = console, plan, graph
         self._progress = run_bar(console)
         self._bar: TaskID = self._progress.add_task("", total=len(plan.methods) * plan.seeds)
-        self._title = ""
+        self._title, self._symbol = "", "q"
 
     def __enter__(self) -> _Live:
         self._progress.start()
@@ -233,7 +239,7 @@ class _Live:
         self._progress.stop()
 
     def starts(self, method: str, seed: int) -> None:
-        self._title = f"{method} seed {seed}"
+        self._title, self._symbol = f"{method} seed {seed}", index_symbol(method)
         self._progress.update(self._bar, description=self._title)
 
     def says(self, line: str) -> None:
@@ -245,7 +251,7 @@ class _Live:
 
     def epoch(self, info: EpochInfo) -> None:
         means = [sum(layer["mean"]) / len(layer["mean"]) for layer in info.q if layer.get("mean")]
-        q = f"  q {' '.join(f'{mean:.2f}' for mean in means)}" if means else ""
+        q = f"  {self._symbol} {' '.join(f'{mean:.2f}' for mean in means)}" if means else ""
         self._progress.update(
             self._bar,
             description=f"{self._title}  epoch {info.epoch}  loss {info.train_loss:.2f}  "
@@ -255,7 +261,7 @@ class _Live:
     def finished(self, done: Finished) -> None:
         self._progress.advance(self._bar)
         record, config = done.record, done.record.config
-        q = f", q {done.mean_q:.2f}" if done.mean_q is not None else ""
+        q = f", {index_symbol(config.method)} {done.mean_q:.2f}" if done.mean_q is not None else ""
         part, metric = score_name(self._graph, [done])
         how = "taken from the store" if done.reused else f"{record.timing.train_seconds:.1f} s"
         self._console.print(

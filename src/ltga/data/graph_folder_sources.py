@@ -18,9 +18,10 @@ from ltga.data.graph_folder_tables import TableStream
 from ltga.data.graph_folder_write import EdgeBlock, GraphStream, NodeBlock, check_convention
 from ltga.data.incoming import as_times
 from ltga.data.knobs import parse_knobs
-from ltga.data.load import load_dataset
+from ltga.data.load import load_graph
 from ltga.data.npz import read_arrays
 from ltga.data.power_law import PowerLaw
+from ltga.data.preparation import Preparation
 from ltga.errors import DataError, InputError
 
 _ROWS = 65536
@@ -28,8 +29,15 @@ _MASKS = ("train_masks", "val_masks", "test_masks")
 _SMALL = {"node_labels", "class_names", "edge_convention", *_MASKS}
 
 
-def open_source(source: str, convention: str | None = None, root: Path | None = None) -> GraphStream:
-    """The stream of a graph: a folder with two tables, an npz file, ``power-law:...``, or a dataset by name or path."""
+def open_source(
+    source: str, convention: str | None = None, root: Path | None = None, preparation: Preparation | None = None
+) -> GraphStream:
+    """The stream of a graph: a folder with two tables, an npz file, ``power-law:...``, or a dataset by name or path.
+
+    With a ``preparation`` tables are read whole and prepared as for training, which takes memory.
+    """
+    if preparation is not None:
+        return DatasetStream(load_graph(source, root, convention=convention, preparation=preparation))
     if source == "power-law" or source.startswith("power-law:"):
         _refuse_convention(convention, "power-law")
         knobs: dict[str, Any] = parse_knobs("power-law", PowerLaw, source.partition(":")[2])
@@ -44,7 +52,7 @@ def open_source(source: str, convention: str | None = None, root: Path | None = 
     if is_graph_folder(path):
         raise InputError(f"source: {path} is a graph folder already; there is nothing to convert")
     name = f"./{source}" if path.is_dir() and "/" not in source else source
-    return DatasetStream(load_dataset(name, root, convention=convention))
+    return DatasetStream(load_graph(name, root, convention=convention))
 
 
 def _refuse_convention(convention: str | None, name: str) -> None:

@@ -168,7 +168,8 @@ class _Rows:
         bad = np.flatnonzero(~np.isfinite(result))
         if bad.size:
             shown = str(values[int(bad[0])].as_py())[:40]
-            self.fail(first + int(bad[0]), f"{column} is {shown!r}, expected a finite number")
+            whole = "--prepare categories=auto, say, reads the tables whole and prepares them as ltga train does"
+            self.fail(first + int(bad[0]), f"{column} is {shown!r}, expected a finite number; {whole}")
         return result
 
     def fail(self, row: int, problem: str) -> None:

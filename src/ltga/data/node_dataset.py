@@ -28,7 +28,7 @@ class NodeDataset(HasSplits):
         target: of the nodes, see `ltga.data.target`.
         masks: train, validation and test masks `[S, N]`, without nodes whose target is unknown. If left out, ten
             seeded random splits, 60/20/20.
-        node_names, facts, provenance: as for `Dataset`.
+        node_names, facts, provenance, feature_names, reading, notes: as for `Dataset`.
 
     >>> data = Data(x=torch.eye(20), edge_index=torch.tensor([[0], [1]]))
     >>> NodeDataset("line", data, make_target(torch.linspace(0, 1, 20), "line"))
@@ -45,6 +45,9 @@ class NodeDataset(HasSplits):
         node_names: Sequence[str] | None = None,
         facts: Facts | None = None,
         provenance: Mapping[str, Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+        reading: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         if target.kind == "classes":
             raise InputError("target: for one class per node use ltga.data.Dataset")
@@ -58,6 +61,9 @@ class NodeDataset(HasSplits):
         self.data.y = target.y
         self.target = target
         self.node_names = None if node_names is None else tuple(node_names)
+        self.feature_names = None if feature_names is None else tuple(feature_names)
+        self.reading = None if reading is None else dict(reading)
+        self.notes = tuple(notes)
         self.facts = facts
         given = "as given" if masks is not None else "random 60/20/20, seed 0"
         self.provenance = {"splits": given, **(provenance or {})}
@@ -67,6 +73,11 @@ class NodeDataset(HasSplits):
             masks = train, val, test
         self._masks = stacked(*masks)
         check_masks(self._masks, target.known, name)
+
+    @property
+    def node_ids(self) -> tuple[str, ...] | None:
+        """What people call the nodes."""
+        return self.node_names
 
     @property
     def task(self) -> Task:

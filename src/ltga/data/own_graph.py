@@ -31,8 +31,8 @@ _FILE = TensorFile("ltga-data", "a graph written by ltga.data.save_data", DataEr
 _NOT_IN_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 
 
-def load_own_graph(path: str | Path, convention: str | None = None, preparation: Preparation | None = None) -> Dataset:
-    """A dataset from `path`.
+def load_own_graph(path: str | Path, convention: str | None = None, preparation: Preparation | None = None) -> Any:
+    """A dataset from `path`: a `Dataset`, or a `NodeDataset` if tables hold a number or several labels to predict.
 
     | file | what is in it |
     | --- | --- |
@@ -61,7 +61,7 @@ def is_table_source(path: Path) -> bool:
     return path.is_dir() or path.name in TABLE_NAMES or path.suffix.lower() in GRAPH_SUFFIXES
 
 
-def _load(path: Path, convention: str | None, preparation: Preparation | None) -> Dataset:
+def _load(path: Path, convention: str | None, preparation: Preparation | None) -> Any:
     where = str(path)
     if is_graph_folder(path):
         if convention is not None or preparation is not None:

@@ -22,7 +22,10 @@ class Preparation(BaseModel):
     """How tables become a graph. The defaults mend what is safe to mend and refuse the rest.
 
     Args:
-        id, label, split: columns of the node table; every other column is a feature.
+        id, label, split: columns of the node table; every other column is a feature. `label` may be several columns of
+            0 and 1, separated by commas: several labels for a node.
+        predict: what the label column holds: one "class" for each node, a "number", or several "labels" (separated by
+            semicolons, or a column each); "auto": as it looks, and what is chosen is told.
         source, target, weight: columns of the edge table; every column but the first two is an edge attribute.
         drop: columns to leave out.
         categorical: columns of numbers that are names of categories (post codes, say).
@@ -58,6 +61,7 @@ class Preparation(BaseModel):
     id: str = "id"
     label: str = "label"
     split: str = "split"
+    predict: Literal["auto", "class", "number", "labels"] = "auto"
     source: str = "source"
     target: str = "target"
     weight: str = "weight"

@@ -19,13 +19,16 @@ from ltga.data.conventions import Convention
 from ltga.data.dataset import Dataset
 from ltga.data.edges import arrange_edges
 from ltga.data.graph_tables import Tables
+from ltga.data.node_dataset import NodeDataset
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
 from ltga.data.table_cells import text_of
-from ltga.data.table_edges import Edges, positions, without_repeats
+from ltga.data.table_edges import Edges, merge_of, positions, without_repeats
 from ltga.data.table_features import FittedTable, edge_attributes, node_features
 from ltga.data.table_labels import read_labels, read_splits
+from ltga.data.table_targets import kind_of_target, label_columns, read_target
+from ltga.data.target import Kind, make_target
 from ltga.errors import did_you_mean
 
 
@@ -40,6 +43,7 @@ class FittedPreparation(BaseModel):
     edges: FittedTable
     classes: tuple[str, ...]
     placed: str | None = None
+    target: Kind = "classes"
 
     def apply(self, source: Any, *, nodes: pd.DataFrame | None = None) -> PreparedGraph:
         """The same done to another graph, or to a grown one, whose labels may be missing.
@@ -61,6 +65,7 @@ class PreparedGraph:
         tables: where it came from.
         fitted: what was done.
         problems: what was found on the way.
+        values: numbers `[N]` or labels `[N, L]` to predict, NaN where not known; `None` where they are classes.
     """
 
     arrays: GraphArrays
@@ -68,6 +73,7 @@ class PreparedGraph:
     tables: Tables
     fitted: FittedPreparation
     problems: Problems
+    values: np.ndarray | None = None
 
     @property
     def node_ids(self) -> tuple[str, ...]:
@@ -79,13 +85,29 @@ class PreparedGraph:
         """How to read the graph again (`ltga.data.read_again`), as JSON can say it."""
         return {**self.tables.origin, "name": self.tables.name, "preparation": self.fitted.model_dump(mode="json")}
 
-    def dataset(self) -> Dataset:
-        """To train on: a `Dataset` with splits."""
+    def dataset(self) -> Dataset | NodeDataset:
+        """To train on, with splits: a `Dataset` of classes, a `NodeDataset` of numbers or several labels."""
+        if self.values is not None:
+            return self._of_values(self.values)
         return assemble(
             self.arrays, self.tables.name, self.fitted.convention, self.tables.where,
             provenance={"path": self.tables.where} if "path" in self.tables.origin else {},
             reading=self.reading, notes=self.problems.notes,
         )  # fmt: skip
+
+    def _of_values(self, values: np.ndarray) -> NodeDataset:
+        where, kind, masks = self.tables.where, self.fitted.target, self.arrays.masks
+        return NodeDataset(
+            self.tables.name,
+            self.data(),
+            make_target(values, where, kind, self.fitted.classes),
+            None if masks is None else tuple(torch.from_numpy(np.ascontiguousarray(mask)) for mask in masks),  # type: ignore[arg-type]
+            node_names=self.node_ids,
+            provenance={"path": where} if "path" in self.tables.origin else {},
+            feature_names=self.arrays.feature_names,
+            reading=self.reading,
+            notes=self.problems.notes,
+        )
 
     def data(self) -> Data:
         """To predict on: a PyG `Data`, labelled or not."""
@@ -93,7 +115,8 @@ class PreparedGraph:
         edge_index, edge_attr = arrange_edges(
             self.arrays.edges, self.fitted.convention, nodes, self.arrays.edge_attr, self.tables.where
         )
-        data = Data(x=torch.from_numpy(self.arrays.x), edge_index=edge_index, y=torch.from_numpy(self.arrays.y))
+        y = self.arrays.y if self.values is None else self.values.astype(np.float32)
+        data = Data(x=torch.from_numpy(self.arrays.x), edge_index=edge_index, y=torch.from_numpy(y))
         if edge_attr is not None:
             data.edge_attr = edge_attr
         return data
@@ -115,7 +138,7 @@ def accepted(tables: Tables, options: Preparation, fitted: FittedPreparation | N
     return outcome.graph
 
 
-def prepared_dataset(tables: Tables, options: Preparation) -> Dataset:
+def prepared_dataset(tables: Tables, options: Preparation) -> Dataset | NodeDataset:
     """The prepared graph to train on, with a warning if data had to be changed for it."""
     graph = accepted(tables, options)
     dataset = graph.dataset()
@@ -126,7 +149,8 @@ def prepared_dataset(tables: Tables, options: Preparation) -> Dataset:
 def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | None = None) -> Outcome:
     """Everything that is wrong with tables, and the graph if it can be made; `fitted` repeats what was done before."""
     problems = Problems(list(tables.problems.found))
-    node_columns = (options.id,) if fitted or tables.nodes is None else (options.id, options.label)
+    labels = () if tables.nodes is None else label_columns(options, tables.nodes.columns)
+    node_columns = (options.id,) if fitted or tables.nodes is None else (options.id, *labels)
     sound = _has_columns(tables.edges, (options.source, options.target), tables.edge_table, "edge", problems)
     if tables.nodes is not None:
         sound &= _has_columns(tables.nodes, node_columns, tables.node_table, "node", problems)
@@ -139,7 +163,8 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     convention: Convention = fitted.convention if fitted else options.convention or tables.convention or "directed"
     ids = text_of(nodes[options.id])
     edges = _edges(tables, nodes[options.id], ids, convention, options, problems)
-    y, classes = read_labels(nodes, options, tables.node_table, about_nodes, fitted.classes if fitted else None)
+    kind = fitted.target if fitted else kind_of_target(nodes, options, tables.node_table, about_nodes)
+    y, classes, values = _labels(nodes, options, kind, tables.node_table, about_nodes, fitted)
     # Splits matter where a model is trained; elsewhere odd ones are passed over.
     about_splits = about_nodes if fitted is None else Problems()
     masks = read_splits(nodes, y, options, tables.node_table, about_splits)
@@ -162,13 +187,31 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
         edges=attributes.fitted,
         classes=classes,
         placed=placed,
+        target=kind,
     )
     node_ids = tuple(ids.to_pylist())
     arrays = GraphArrays(
         x=features.values, y=y, edges=edges.rows, masks=masks, edge_attr=attributes.values, class_names=classes,
         node_names=node_ids, node_ids=node_ids, feature_names=features.names,
     )  # fmt: skip
-    return Outcome(problems, PreparedGraph(arrays, attributes.names, tables, fitted, problems))
+    return Outcome(problems, PreparedGraph(arrays, attributes.names, tables, fitted, problems, values))
+
+
+def _labels(
+    nodes: pd.DataFrame,
+    options: Preparation,
+    kind: Kind,
+    where: str,
+    problems: Problems,
+    fitted: FittedPreparation | None,
+) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
+    """Classes `[N]`, their names, and what is predicted instead of them; then the first only say what is known."""
+    before = fitted.classes if fitted else None
+    if kind == "classes":
+        return *read_labels(nodes, options, where, problems, before), None
+    values, names = read_target(nodes, options, kind, where, problems, before)
+    known = ~np.isnan(values) if values.ndim == 1 else (~np.isnan(values)).any(axis=1)
+    return np.where(known, 0, -1), names, values
 
 
 def _has_columns(frame: pd.DataFrame, wanted: tuple[str, ...], where: str, kind: str, problems: Problems) -> bool:
@@ -223,6 +266,11 @@ def _named_once(tables: Tables, options: Preparation, problems: Problems) -> tup
     again = np.flatnonzero(repeated)
     first = int(np.flatnonzero(codes == codes[again[0]])[0])
     what = f"{options.id} {text[int(again[0])].as_py()!r} repeats row {first + 1}"
+    merge = merge_of(codes)
+    labels = [nodes[name] for name in label_columns(options, nodes.columns) if name in nodes]
+    if merge is not None and (other := merge.unlike_the_first(labels)).size:
+        contradicted = f"{options.id} {text[int(other[0])].as_py()!r} has two different labels"
+        problems.add(tables.node_table, contradicted, other, "one of them must be wrong", "note")
     if options.repeated_ids == "error":
         problems.add(tables.node_table, what, again, "keep one of them, or choose repeated_ids=first", "error")
         return nodes, np.arange(len(nodes))
@@ -250,7 +298,8 @@ def _edges(
         problems.add(where, "no edge joins two nodes of the node table", len(rows), "check the ids", "error")
     loops = kept[rows[kept, 0] == rows[kept, 1]]
     problems.add(where, "joins a node with itself", loops, "kept", "note")
-    return without_repeats(Edges(rows[kept], kept, kept), id_text, convention, options, where, problems)
+    weights = frame[options.weight] if options.weight in frame and options.weight not in options.drop else None
+    return without_repeats(Edges(rows[kept], kept, kept), id_text, convention, options, where, problems, weights)
 
 
 def _placed(rows: np.ndarray, num_nodes: int) -> str:

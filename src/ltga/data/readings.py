@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ltga.data.dataset import Dataset
 from ltga.data.load import load_dataset
+from ltga.data.preparation import Preparation
 from ltga.data.prepare import FittedPreparation, PreparedGraph
 from ltga.errors import InputError, LTGAError, RecordError
 
 
-def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path | None = None) -> Dataset:
+def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path | None = None) -> Any:
     """The dataset that a `Dataset.reading` tells of.
 
     Args:
@@ -37,14 +37,20 @@ def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path 
     return load_dataset(_place(reading, source), root, convention=reading.get("convention"))
 
 
-def prepare_like(reading: Mapping[str, Any], source: Any) -> PreparedGraph:
-    """Another graph, or the same one grown, prepared as the graph of `reading` was; labels may be missing there."""
+def prepare_like(reading: Mapping[str, Any], source: Any, new_category: str | None = None) -> PreparedGraph:
+    """Another graph, or the same one grown, prepared as the graph of `reading` was; labels may be missing there.
+
+    `new_category` as in `Preparation`, if it is not to be as it was then.
+    """
     if "preparation" not in reading:
         raise InputError("reading: this graph was not made from tables, so there is no preparation to repeat")
     try:
         fitted = FittedPreparation.model_validate(reading["preparation"])
     except (ValidationError, LTGAError) as error:
         raise RecordError(f"reading: its preparation is damaged or of another version ({error})") from None
+    if new_category is not None:
+        options = Preparation(**{**fitted.options.model_dump(), "new_category": new_category})
+        fitted = fitted.model_copy(update={"options": options})
     return fitted.apply(source)
 
 

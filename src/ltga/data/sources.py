@@ -14,7 +14,6 @@ import scipy.sparse
 
 from ltga.data.bounds import in_a_line
 from ltga.data.conventions import Convention
-from ltga.data.dataset import Dataset
 from ltga.data.graph_files import read_graph_file
 from ltga.data.graph_tables import Tables
 from ltga.data.preparation import Preparation
@@ -25,8 +24,10 @@ from ltga.errors import DataError, InputError
 def as_graph(
     source: Any, preparation: Preparation | None = None, *, nodes: pd.DataFrame | None = None, name: str | None = None,
     **options: Any,
-) -> Dataset:  # fmt: skip
+) -> Any:  # fmt: skip
     """A graph to train on, from nearly anything: see `as_tables` for what, and `Preparation` for `options`.
+
+    A `Dataset`, or a `NodeDataset` if what is predicted is a number or several labels.
 
     >>> import networkx
     >>> as_graph(networkx.karate_club_graph(), label="club", name="karate")

@@ -138,10 +138,27 @@ def fit_column(
     return NumberColumn(name=name, kind=kind, fill=float(fill), indicator=indicator)
 
 
+def date_format_of(text: pa.Array) -> str | None:
+    """How dates are written that are not written 2024-12-31, all ways that fit; `None` if the cells are no dates.
+
+    >>> date_format_of(pa.array(["31.01.2020", "", "1.2.2021"])), date_format_of(pa.array(["1/31/2020", "2/3/2020"]))
+    ('%d.%m.%Y', '%m/%d/%Y')
+    """
+    filled = text.filter(pc.not_equal(text, ""))
+    for sign, formats in (("[.]", ("%d.%m.%Y",)), ("/", ("%d/%m/%Y", "%m/%d/%Y")), ("-", ("%d-%m-%Y", "%m-%d-%Y"))):
+        pattern = f"^[0-9]{{1,2}}{sign}[0-9]{{1,2}}{sign}[0-9]{{4}}$"
+        if len(filled) and pc.all(pc.match_substring_regex(filled, pattern)).as_py():
+            cells = pd.Series(filled.to_pylist())
+            fits = [form for form in formats if pd.to_datetime(cells, format=form, errors="coerce").notna().all()]
+            return " or ".join(fits) or None
+    return None
+
+
 def _fit_category(
     name: str, series: pd.Series, options: Preparation, place: str, problems: Problems
 ) -> OneHotColumn | HashedColumn | None:
-    counts = text_of(series).value_counts()
+    text = text_of(series)
+    counts = text.value_counts()
     count = {entry["values"].as_py(): entry["counts"].as_py() for entry in counts} if len(counts) < 100_000 else None
     filled = len(series) - (count.get("", 0) if count is not None else 0)
     different = len(counts) - (count is not None and "" in count)
@@ -153,6 +170,10 @@ def _fit_category(
     if len(counts) <= 1:
         problems.add(place, f"is {example[:40]!r} in every row", 1, "left out", "note")
         return None
+    looks_like = None if options.date_format else date_format_of(text)
+    if looks_like is not None:
+        action = f"taken as text; choose date_format={looks_like} to take them as dates"
+        problems.add(place, f"these look like dates, {example[:30]!r} for example", 1, action, "note")
     chosen = options.categories
     if chosen == "auto":
         names_rows = different > options.one_hot_limit and different > _MOSTLY_DIFFERENT * filled
@@ -161,6 +182,10 @@ def _fit_category(
         why = "left out (categories=hash to keep it)" if options.categories == "auto" else "left out (categories=drop)"
         problems.add(place, what, 1, why, "note")
         return None
+    gaps = np.flatnonzero(pc.equal(text, "").to_numpy(zero_copy_only=False))
+    if gaps.size:
+        done = "a category of its own" if chosen == "one-hot" else "zeros"
+        problems.add(place.rpartition(",")[0], f"{name} is empty", gaps, f"{done} (categories={chosen})", "note")
     if chosen == "hash":
         problems.add(place, what, 1, f"hashed into {options.hash_columns} columns", "note")
         return HashedColumn(name=name, columns=options.hash_columns)
@@ -181,7 +206,9 @@ def _numbers(
         wanted = "a date" if kind == "date" else "a finite number"
         what = f"{name} is {str(series.iloc[int(stray[0])])[:40]!r}, expected {wanted}"
         if options.stray_cells == "error":
-            action = f"mend it, or choose stray_cells=empty, categorical={name} or drop={name}"
+            dates = None if options.date_format else date_format_of(text_of(series))
+            first = "" if dates is None else f"date_format={dates} for dates, "
+            action = f"mend it, or choose {first}stray_cells=empty, categorical={name} or drop={name}"
             problems.add(where, what, stray, action, "error")
         else:
             problems.add(where, what, stray, "taken as empty (stray_cells=empty)", "mended")

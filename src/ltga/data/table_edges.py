@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,6 +58,16 @@ class Merge:
         counts = np.diff([*self.starts, len(self.order)])[back]
         return added / counts[:, None]
 
+    def unlike_the_first(self, columns: Iterable[pd.Series]) -> np.ndarray:
+        """Rows, in their order, that say something else than the first row they are one with."""
+        counts = np.diff([*self.starts, len(self.order)])
+        firsts = np.repeat(self.order[self.starts], counts)
+        differs = np.zeros(len(self.order), dtype=bool)
+        for column in columns:
+            words = text_of(column).to_numpy(zero_copy_only=False)
+            differs[self.order] |= words[self.order] != words[firsts]
+        return np.flatnonzero(differs)
+
 
 def merge_of(codes: np.ndarray) -> Merge | None:
     """How rows with equal codes come together; `None` if no two are equal.
@@ -94,9 +105,15 @@ class Edges:
 
 
 def without_repeats(
-    edges: Edges, ids: pa.Array, convention: str, options: Preparation, where: str, problems: Problems
+    edges: Edges,
+    ids: pa.Array,
+    convention: str,
+    options: Preparation,
+    where: str,
+    problems: Problems,
+    weights: pd.Series | None = None,
 ) -> Edges:
-    """Every edge once; what had to be merged is added to `problems`."""
+    """Every edge once; what had to be merged is added to `problems`, and whether `weights` contradict one another."""
 
     def tell(merge: Merge, what: str, rule: str, option: str) -> None:
         later = merge.later
@@ -111,6 +128,11 @@ def without_repeats(
     merge = merge_of(pair_codes(edges.rows, len(ids)))
     if merge is not None:
         tell(merge, "repeats an earlier edge", options.repeated_edges, "repeated_edges")
+        other = merge.unlike_the_first([] if weights is None else [weights.iloc[edges.numbers]])
+        if other.size:
+            pair = " to ".join(repr(ids[int(node)].as_py()[:40]) for node in edges.rows[other[0]])
+            what = f"{options.weight} of {pair} is not what an earlier row says"
+            problems.add(where, what, edges.numbers[other], "merged as other repeated edges are", "note")
         edges = edges.merged(merge, options.repeated_edges)
     if convention == "both directions":
         alone = lonely_rows(edges.rows, len(ids))

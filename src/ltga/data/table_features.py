@@ -17,6 +17,7 @@ from ltga.data.problems import Problems
 from ltga.data.structure import DEFAULT, structural_features
 from ltga.data.table_columns import Column, NumberColumn, fit_column
 from ltga.data.table_edges import Edges
+from ltga.data.table_targets import label_columns
 from ltga.errors import InputError
 
 
@@ -53,7 +54,7 @@ def node_features(
     nodes: pd.DataFrame, edges: Edges, options: Preparation, where: str, problems: Problems, fitted: FittedTable | None
 ) -> Matrix:
     """Features of nodes: the columns of their table, and what is made from the edges."""
-    special = (options.id, options.label, options.split, *options.drop)
+    special = (options.id, *label_columns(options, nodes.columns), options.split, *options.drop)
     columns = _columns(nodes, [name for name in nodes.columns if name not in special], options, where, problems, fitted)
     blocks = [_block(column, nodes, options, where, problems) for column in columns]
     structure = fitted.structure if fitted else _wanted_structure(bool(columns), options, where, problems)

@@ -89,7 +89,8 @@ def _check(
     if len(single) > len(classes) / 2 and len(classes) > _FEW_CLASSES:
         what = f"{len(classes):,} different labels on {labelled:,} nodes, {len(single):,} of them on one node only"
         kind = "numbers to predict" if all(_is_number(name) for name in classes[:100]) else "names"
-        problems.add(place, f"{what}: these look like {kind}, not classes", labelled, other, "error")
+        action = f"{other}, or choose predict=number" if kind != "names" else other
+        problems.add(place, f"{what}: these look like {kind}, not classes", labelled, action, "error")
     elif single.size:
         rows = np.flatnonzero(np.isin(y, single))
         what = f"{options.label} {classes[single[0]][:40]!r} appears once"

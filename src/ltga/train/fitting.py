@@ -212,7 +212,7 @@ def execute(
     place = find_device(device, planned.protocol.init, planned.protocol.backend)
     dataset = planned.dataset
     started = time.perf_counter()
-    with ProgressLine(planned.title) if progress else nullcontext() as line:
+    with ProgressLine(planned.title, method=planned.method) if progress else nullcontext() as line:
         model, task, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew, place)
     trained = time.perf_counter()
     observed, arrays = observe(model, task)

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from ltga.data import Dataset, GraphFolder, MendedWarning, load_graph, open_graph_folder
+from ltga.data import Dataset, GraphFolder, MendedWarning, NodeDataset, load_dataset, load_graph, open_graph_folder
 from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.readings import prepare_like, read_again
 from ltga.errors import InputError
@@ -40,11 +40,12 @@ def graph_of(run: Run, source: Any = None, root: str | Path | None = None) -> Da
 
 
 def graph_to_predict(
-    run: Run, source: Any = None, root: str | Path | None = None
+    run: Run, source: Any = None, root: str | Path | None = None, new_category: str | None = None
 ) -> tuple[Data | GraphFolder, Sequence[Any]]:
     """A graph for ``run.predict``, prepared like the run's own, and its nodes' ids; labels may be missing.
 
-    A graph folder is opened, not loaded, if the network can be computed from there.
+    A graph folder is opened, not loaded, if the network can be computed from there. ``new_category``: what becomes of
+    a category that the run has not seen, ``"error"`` or ``"other"``; as the run was prepared if left out.
     """
     reading = run.typed.reading
     folder = (reading or {}).get("path") if source is None else source
@@ -52,9 +53,12 @@ def graph_to_predict(
         opened = open_graph_folder(folder)
         return opened, FolderNames(opened)
     if source is not None and reading is not None and "preparation" in reading:
-        prepared = prepare_like(reading, source)
+        prepared = prepare_like(reading, source, new_category)
         return prepared.data(), prepared.node_ids
-    dataset = graph_of(run) if source is None else load_graph(source, root)
+    if run.typed.config.task is not None:
+        dataset = graph_of(run) if reading is not None and source is None else _any_graph(run, source, root)
+    else:
+        dataset = graph_of(run) if source is None else load_graph(source, root)
     return dataset.data, ids_of(dataset)
 
 
@@ -70,6 +74,14 @@ class FolderNames(Sequence[str]):
     def __getitem__(self, at: Any) -> Any:
         numbers = range(len(self))[at]
         return self._folder.node_names(numbers) if isinstance(at, slice) else self._folder.node_names([numbers])[0]
+
+
+def _any_graph(run: Run, source: Any, root: str | Path | None) -> Any:
+    """The graph of a run of another task than node classification, which may be a graph with classes."""
+    dataset = load_dataset(run.typed.config.dataset.name if source is None else source, root)
+    if not isinstance(dataset, Dataset | NodeDataset):
+        raise InputError(f"GRAPH: {dataset.name} is for {dataset.task}; give one graph with nodes to predict")
+    return dataset
 
 
 def ids_of(dataset: Dataset) -> Sequence[Any]:

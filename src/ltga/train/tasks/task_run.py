@@ -212,7 +212,7 @@ def execute_task(
     config = planned.config
     title = f"{planned.data.name}, {config['method']}, seed {config['seed']}"
     started = time.perf_counter()
-    with ProgressLine(title) if progress else nullcontext() as line:
+    with ProgressLine(title, method=config["method"]) if progress else nullcontext() as line:
         model, prepared, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew, place)
     trained = time.perf_counter()
     observed, arrays = prepared.observe(model)
@@ -221,6 +221,9 @@ def execute_task(
         "observe_seconds": time.perf_counter() - trained,
         "median_epoch_seconds": float(np.median([info.seconds for info in outcome.history])),
     }
+    reading = getattr(planned.data, "reading", None)
+    if reading is not None and reading.get("format") != "named":  # how to find and read it again
+        observed["reading"] = dict(reading)
     observed |= {"target": prepared.target, "metric": prepared.task.target.metric}
     if planned.reading is not None and planned.reading.get("format") != "named":
         observed["reading"] = dict(planned.reading)
