@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -244,11 +245,13 @@ def on_disk() -> str:
         "convert": "write the folder",
         "check": "compare it with its checksums",
         "train": f"an epoch over {found['train']['seeds']:,} training nodes",
+        "command": "`ltga train` from disk: such an epoch, validation, exact evaluation of all nodes",
         "evaluate": f"exact prediction of {found['evaluate']['test_nodes']:,} test nodes",
     }
     rows = [
         [text, f"{found[step]['process_seconds']:.0f} s", f"{found[step]['peak_bytes'] / 2**30:.1f} GiB"]
         for step, text in what.items()
+        if step in found
     ]
     train, evaluate, machine = found["train"], found["evaluate"], found["machine"]
     return (
@@ -282,6 +285,39 @@ def full_batch() -> str:
         f"{markdown(['bytes for each of', *methods], rows)}\n\nLargest error on the sizes that the constants were "
         f"fitted to {errors['fitted']:.0%}, on sizes kept back {errors['kept_back']:.0%}."
     )
+
+
+def step_cost() -> str:
+    """Seconds for each thing a step grows with, and predictions of what was kept back, from results/cost.json."""
+    found, made = _measured("cost"), _cost_tables()
+    worst = max(abs(row["error"]) for row in found["fitted"])
+    kept = ["kept back", "network", "nodes of a batch, predicted / measured", "time of a step", "error"]
+    return (
+        f"{markdown(['for each', 'processor time'], made.constants_rows(found))}\n\n"
+        f"{markdown(kept, made.held_out_rows(found))}\n\n"
+        f"Largest error on the {len(found['fitted'])} configurations that the constants were fitted to {worst:.0%}. "
+        f"Load of the machine {found['machine']['load_average'][0]:.1f} on {found['machine']['cores']} cores."
+    )
+
+
+def crossovers() -> str:
+    """Where one way of training overtakes another, by the same constants."""
+    return markdown(["step up", "when", "crossover"], _cost_tables().crossover_rows(_measured("cost")))
+
+
+def billion() -> str:
+    """What a graph of a billion edges needs, by the same constants and benchmarks/results/scale.json."""
+    rows = _cost_tables().billion_rows(_measured("cost"), _measured("scale"))
+    return markdown(["100 million nodes, a billion edges, 128 features", "needed"], rows)
+
+
+def _cost_tables() -> Any:
+    folder = str(ROOT / "benchmarks")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    import cost_tables
+
+    return cost_tables
 
 
 def gpu_code() -> str:
@@ -343,6 +379,9 @@ TABLES: dict[str, Callable[[], str]] = {
         sampling,
         on_disk,
         full_batch,
+        step_cost,
+        crossovers,
+        billion,
         gpu_code,
         gpu_traffic,
     )

@@ -245,6 +245,22 @@ ROWS: list[tuple[str, Make, str]] = [
     ("an unknown work", given("bench", "--work", "zzzz"), "zzzz"),
 ]
 RECORDS: list[tuple[str, Make, str]] = [
+    ("a GPU that is not there", own("--device", "cuda"), r"device: torch finds no GPU here, got 'cuda'"),
+    (
+        "no device at all",
+        own("--device", "tpu"),
+        r"device: expected 'auto', 'cpu', 'cuda' or one like 'cuda:1', got 'tpu'",
+    ),
+    (
+        "a GPU for links that is not there",
+        own("--task", "link", "--device", "cuda:3"),
+        r"device: torch finds no GPU here, got 'cuda:3'",
+    ),
+    (
+        "the CPU's kernels on a GPU",
+        own("--device", "cuda", "--set", "backend=numba"),
+        r"device: backend='numba' is compiled for the CPU only; use device='cpu'",
+    ),
     ("a missing record", given("explain", "nowhere.json"), r"nowhere\.json: no such record"),
     ("a damaged record", file("run.json", b"{", "explain"), r"run\.json: damaged, or not a record"),
     ("another JSON file", file("run.json", b"{}", "explain"), r"run\.json: not the record of a run"),

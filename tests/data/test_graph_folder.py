@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,9 +15,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ltga.data import Dataset, NeighborSampler, Preparation, csbm, load_dataset, open_graph_folder
+from ltga.data import Dataset, NeighborSampler, Preparation, csbm, graph_folder_files, load_dataset, open_graph_folder
 from ltga.data import graph_folder_sources as sources
 from ltga.data import graph_folder_tables as tables
+from ltga.data.graph_folder_files import sealed
 from ltga.data.graph_folder_sort import EdgeSorter
 from ltga.data.graph_folder_sources import DatasetStream, open_source
 from ltga.data.graph_folder_write import write_graph_folder
@@ -242,9 +244,9 @@ def damage(folder: Path, how: str) -> None:
     elif how == "foreign":
         (folder / "manifest.json").write_text('{"name": "my app"}')
     elif how == "newer":
-        (folder / "manifest.json").write_text(json.dumps({**manifest, "version": 2}))
+        (folder / "manifest.json").write_text(json.dumps({**manifest, "version": 3}))
     elif how == "no arrays":
-        (folder / "manifest.json").write_text(json.dumps({**manifest, "arrays": {"x": 3}}))
+        (folder / "manifest.json").write_text(json.dumps(sealed({**manifest, "arrays": {"x": 3}})))
     elif how == "missing":
         (folder / "y.npy").unlink()
     elif how == "cut":
@@ -259,9 +261,12 @@ def damage(folder: Path, how: str) -> None:
     elif how == "other graph":
         np.save(folder / "y.npy", np.zeros(3, np.int32))
         manifest["arrays"]["y"] |= {"shape": [3]}
-        (folder / "manifest.json").write_text(json.dumps(manifest))
+        (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
     elif how == "shape":
         manifest["arrays"]["y"] |= {"shape": 7}
+        (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
+    elif how == "other names":
+        manifest["class_names"].reverse()
         (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -269,7 +274,7 @@ FAULTS = {
     "no manifest": "has no manifest.json: not a graph folder, or one that was never finished",
     "no json": "its manifest.json is damaged",
     "foreign": "is not that of a graph folder",
-    "newer": "of version 2, this ltga reads 1",
+    "newer": "of version 3, this ltga reads 2",
     "no arrays": "does not describe a graph",
     "missing": "y.npy is missing",
     "cut": "source.npy is damaged or cut short",
@@ -277,7 +282,8 @@ FAULTS = {
     "pickle": "y.npy is damaged or cut short",
     "other shape": r"y.npy holds int32 \[3\], but manifest.json says int32 \[200\]",
     "other graph": "in a graph of 3 nodes",
-    "shape": "y.npy is damaged",
+    "shape": "does not describe a graph",
+    "other names": "manifest.json is not what was written",
 }
 
 
@@ -305,6 +311,9 @@ def test_wrong_numbers_inside_are_noticed_by_checksum_and_never_followed(
     array = np.load(folder / f"{name}.npy", mmap_mode="r+")
     array[50:60] = value
     array.flush()
+    with pytest.raises(DataError, match=rf"{name}\.npy is not what was written"):
+        open_graph_folder(folder)  # the file is newer than the manifest
+    os.utime(folder / f"{name}.npy", ns=(0, 0))  # as if the disk had done it
     graph = open_graph_folder(folder)
     with pytest.raises(DataError, match=rf"{name}\.npy is not what was written"):
         graph.verify()
@@ -313,6 +322,28 @@ def test_wrong_numbers_inside_are_noticed_by_checksum_and_never_followed(
             pass
     with pytest.raises(DataError):
         graph.dataset()
+
+
+def test_a_copy_is_compared_with_its_checksums_once(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "graph")
+    os.utime(folder / "manifest.json", ns=(0, 0))
+    read = []
+    original = graph_folder_files.sha256_of
+    monkeypatch.setattr(graph_folder_files, "sha256_of", lambda path: read.append(path.name) or original(path))
+    open_graph_folder(folder)
+    assert len(read) == 5
+    open_graph_folder(folder)
+    assert len(read) == 5
+
+
+def test_folders_of_the_version_before_are_read(sound: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(sound, tmp_path / "graph")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["sha256"]
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "version": 1}))
+    assert_same_graph(open_graph_folder(folder).dataset(), open_graph_folder(sound).dataset())
 
 
 def test_nothing_is_left_of_a_conversion_that_fails(tmp_path: Path) -> None:

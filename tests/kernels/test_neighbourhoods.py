@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ltga import LTGAError
 from ltga.kernels import Neighbourhoods, neighbourhoods
-from ltga.kernels.runtime.neighbourhoods import _known, with_self_loops
+from ltga.kernels.runtime.neighbourhoods import _known, _sorted_structure, with_self_loops
 from ltga.kernels.runtime.neighbourhoods import neighbourhoods as module_function
 from ltga.nn import LTGAConv
 
@@ -48,6 +48,19 @@ def test_against_brute_force(graph):
         torch.int64, torch.int32, torch.int32, torch.int64, torch.int32, torch.int32,
     ]  # fmt: skip
     assert all(array.is_contiguous() for array in nb.structure)
+
+
+@settings(max_examples=100, deadline=None)
+@given(graphs(), st.booleans(), st.booleans(), st.sampled_from([torch.int64, torch.int32]))
+def test_counting_gives_what_sorting_gives(graph, loops, flip, dtype):
+    """The compiled pass against torch's stable sort, which other devices use."""
+    edge_index, sources, targets = graph
+    nb = neighbourhoods((edge_index.flip(0) if flip else edge_index).to(dtype), sources, targets, loops, flip)
+    edges = with_self_loops(edge_index, min(sources, targets)) if loops else edge_index
+    assert torch.equal(nb.edge_index, edges)
+    for ours, theirs in zip(nb.structure, _sorted_structure(edges, sources, targets), strict=True):
+        assert ours.dtype == theirs.dtype
+        assert torch.equal(ours, theirs)
 
 
 def test_against_scipy():

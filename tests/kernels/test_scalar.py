@@ -1,4 +1,4 @@
-"""The kernels' own exp, tanh, log1p, exp_q and curvature against mpmath, in double precision."""
+"""The kernels' own exp, expm1, tanh, log, log1p, exp_q and curvature against mpmath, in double precision."""
 
 import mpmath
 import numpy as np
@@ -65,6 +65,18 @@ def test_tanh():
     assert max(abs(float(a - mpmath.tanh(float(v)))) for a, v in zip(actual, x)) <= 4 * EPS
     assert each(scalar.tanh, np.array([0.0, -0.0, np.inf, -np.inf])).tolist() == [0.0, 0.0, 1.0, -1.0]
     assert np.isnan(each(scalar.tanh, np.array([np.nan]))).all()
+
+
+def test_log():
+    x = np.concatenate([spread(1e-300, 1e300, 2000, 6), 1 + spread(1e-15, 0.5, 500, 7), 1 - spread(1e-15, 0.5, 500, 8)])
+    assert relative(each(scalar.log, x), [mpmath.log(float(v)) for v in x]).max() <= 3 * EPS
+    assert each(scalar.log, np.array([1.0]))[0] == 0.0
+
+
+def test_expm1():
+    x = np.concatenate([-spread(1e-300, 700, 2000, 9), spread(1e-300, 700, 2000, 10), [0.5, -0.5]])
+    assert relative(each(scalar.expm1, x), [mpmath.expm1(float(v)) for v in x]).max() <= 6 * EPS
+    assert each(scalar.expm1, np.array([0.0]))[0] == 0.0
 
 
 def test_log1p():

@@ -292,6 +292,34 @@ def test_rows_of_every_length():
         compare(operands, graph, Kind(0, NORMALIZERS[normalizer], 0.2, 1.0, False), 1e-10)
 
 
+@pytest.mark.triton
+@pytest.mark.parametrize("normalizer", NORMALIZERS)
+def test_a_row_of_a_hundred_thousand_edges(normalizer):
+    """Ninety-eight programs share the row, and as many the one source that all of its edges leave from."""
+    long_rows.SPLIT = 1024
+    torch.manual_seed(0)
+    count = 100_000
+    hub = torch.stack([torch.arange(count) % 2 + 1, torch.zeros(count).long()])
+    edge_index = torch.cat([hub, hub[:, :3].flip(0), hub.flip(0)[:, :2000]], 1)
+    given = torch.randn(edge_index.size(1), 1, dtype=torch.float64)
+    operands, graph = logits_only(given, 1.2, edge_index, sources=3)
+    assert int(graph.ptr[1]) == count and long_rows.long_rows(graph.ptr, len(graph.col)).first_part[1] == 98
+    compare(operands, graph, Kind(0, NORMALIZERS[normalizer], 0.2, 1.0, False), 1e-9)
+    single = Operands(*(None if value is None else value.float() for value in operands))
+    compare(single, graph, Kind(0, NORMALIZERS[normalizer], 0.2, 1.0, False), 1e-3)
+
+
+def test_exported_with_sizes_that_change():
+    conv = LTGAConv(5, 3, heads=2, add_self_loops=False, backend="triton").double().eval()
+    nodes, edges = torch.export.Dim("nodes", min=2), torch.export.Dim("edges", min=2)
+    example = torch.randn(6, 5, dtype=torch.double), torch.randint(0, 6, (2, 14))
+    program = torch.export.export(conv, example, dynamic_shapes=({0: nodes}, {1: edges})).module()
+    plain = LTGAConv(5, 3, heads=2, add_self_loops=False, backend="torch").double().eval()
+    plain.load_state_dict(conv.state_dict())
+    given = torch.randn(9, 5, dtype=torch.double), torch.randint(0, 9, (2, 20))
+    assert "ltga.attend" in str(program.graph) and torch.allclose(program(*given), plain(*given))
+
+
 def test_benchmarks_on_a_device_say_when_there_is_none_and_measure_where_there_is():
     from ltga.bench.on_device import device_table, measure, run_on_device
     from ltga.bench.works import Work, random_graph

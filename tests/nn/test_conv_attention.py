@@ -198,11 +198,12 @@ def test_gradcheck_at_q(backend, index, q):
     gradcheck_layer(conv)
 
 
+@pytest.mark.parametrize("fused", BACKENDS[1:])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 @pytest.mark.parametrize("normalizer", ["q_softmax", "entmax"])
-def test_gradient_through_the_returned_weights_is_the_same_in_both_backends(normalizer, dropout):
+def test_gradient_through_the_returned_weights_is_the_definitions(normalizer, dropout, fused):
     gradients = []
-    for backend in ("torch", "numba"):
+    for backend in ("torch", fused):
         conv = build(backend, index="edge", normalizer=normalizer, dropout=dropout, edge_dim=EDGE_FEATURES)
         x = draw(NODES, FEATURES, seed=1).requires_grad_()
         attr = draw(len(EDGES), EDGE_FEATURES, seed=2).requires_grad_()
@@ -211,37 +212,38 @@ def test_gradient_through_the_returned_weights_is_the_same_in_both_backends(norm
         factor = draw(*weights.shape, seed=8)
         ((out**2).sum() + (weights * factor).sum()).backward()
         gradients.append([x.grad, attr.grad, *(p.grad for p in conv.parameters())])
-    for plain, fused in zip(*gradients):
-        assert torch.allclose(plain, fused, atol=1e-9, rtol=1e-7)
+    for wanted, actual in zip(*gradients):
+        assert torch.allclose(wanted, actual, atol=1e-9, rtol=1e-7)
 
 
+@pytest.mark.parametrize("fused", BACKENDS[1:])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_gradient_through_the_returned_weights_alone(dropout):
+def test_gradient_through_the_returned_weights_alone(dropout, fused):
     gradients = []
-    for backend in ("torch", "numba"):
+    for backend in ("torch", fused):
         conv = build(backend, dropout=dropout)
         x = draw(NODES, FEATURES, seed=1).requires_grad_()
         torch.manual_seed(7)
         _, (_, weights) = conv(x, EDGE_INDEX, return_attention_weights=True)
         (weights**2).sum().backward()
         gradients.append([x.grad, conv.att.grad, conv.index.raw.grad, conv.lin_r.weight.grad])
-    for plain, fused in zip(*gradients):
-        assert torch.allclose(plain, fused, atol=1e-10, rtol=1e-8)
+    for wanted, actual in zip(*gradients):
+        assert torch.allclose(wanted, actual, atol=1e-10, rtol=1e-8)
 
 
-def test_dropout_keeps_the_expected_weights_and_drops_the_rest():
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_dropout_keeps_the_expected_weights_and_drops_the_rest(backend):
     x = draw(NODES, FEATURES, seed=1)
-    for backend in ("torch", "numba"):
-        conv = build(backend, dropout=0.5, index=1.5)
-        torch.manual_seed(3)
-        out, (_, weights) = conv(x, EDGE_INDEX, return_attention_weights=True)
-        calm, _ = expected(conv, x, index=1.5)
-        ratio = weights.detach().numpy()[calm.weights > 0] / calm.weights[calm.weights > 0]
-        assert set(np.round(ratio, 9)) == {0.0, 2.0}
-        keep = np.zeros_like(calm.weights)
-        keep[calm.weights > 0] = ratio
-        wanted, _ = expected(conv, x, index=1.5, keep=keep)
-        close(out, wanted.out)
+    conv = build(backend, dropout=0.5, index=1.5)
+    torch.manual_seed(3)
+    out, (_, weights) = conv(x, EDGE_INDEX, return_attention_weights=True)
+    calm, _ = expected(conv, x, index=1.5)
+    ratio = weights.detach().numpy()[calm.weights > 0] / calm.weights[calm.weights > 0]
+    assert set(np.round(ratio, 9)) == {0.0, 2.0}
+    keep = np.zeros_like(calm.weights)
+    keep[calm.weights > 0] = ratio
+    wanted, _ = expected(conv, x, index=1.5, keep=keep)
+    close(out, wanted.out)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -16,6 +16,8 @@ from ltga.nn.conv import LTGAConv as Layer
 
 EDGES = torch.tensor([[0, 1, 2, 3, 0, 2], [1, 2, 3, 0, 2, 2]])
 
+BACKENDS = ["torch", "numba", pytest.param("triton", marks=pytest.mark.triton)]
+
 
 def pair(*size, **arguments):
     torch.manual_seed(0)
@@ -26,7 +28,7 @@ def pair(*size, **arguments):
 
 @pytest.mark.parametrize("normalizer", ["softmax", "q_softmax", "entmax"])
 @pytest.mark.parametrize("scoring", ["gatv2", "gat", "dot", "qkv"])
-@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_logits_that_overflow_are_seen(backend, scoring, normalizer):
     conv = LTGAConv(3, 2, scoring=scoring, normalizer=normalizer, backend=backend)
     with torch.no_grad():
@@ -119,7 +121,7 @@ def test_repeated_columns_of_sparse_features_add_up():
     assert torch.allclose(conv(x, edges), plain(x, edges), atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_the_edges_returned_are_not_the_callers(backend):
     edges = EDGES.clone()
     conv = LTGAConv(3, 2, add_self_loops=False, backend=backend)
@@ -189,7 +191,7 @@ def test_features_of_another_tensor_class():
 
 
 @pytest.mark.parametrize("part", ["hidden", "out"])
-@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_gate_without_a_bias(backend, part):
     conv = LTGAConv(4, 3, heads=2, index="edge", backend=backend)
     old = getattr(conv.index.gate, part)

@@ -12,7 +12,8 @@ from torch_geometric.nn import GATv2Conv
 from ltga.functional import entmax, q_softmax, segment_entmax, segment_q_softmax
 from ltga.nn import LTGAConv
 
-BACKENDS = ["auto", "numba", "torch"]
+TRITON = pytest.param("triton", marks=pytest.mark.triton)
+BACKENDS = ["auto", "numba", "torch", TRITON]
 KINDS = [
     {},
     {"index": "edge"},
@@ -45,7 +46,7 @@ def penalty_gradients(conv, x):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("backend", ["auto", "numba"])
+@pytest.mark.parametrize("backend", ["auto", "numba", TRITON])
 def test_a_gradient_penalty_sees_the_attention(backend, kind):
     wanted = penalty_gradients(build("torch", **kind), X)
     actual = penalty_gradients(build(backend, **kind), X)
@@ -155,7 +156,7 @@ def arguments(nodes, edges, with_attr, seed):
 
 @pytest.mark.parametrize("edge_dim", [None, 3])
 @pytest.mark.parametrize("loops", [True, False])
-@pytest.mark.parametrize("backend", ["auto", "torch"])
+@pytest.mark.parametrize("backend", ["auto", "torch", TRITON])
 def test_compiled_whole_with_sizes_that_change(backend, loops, edge_dim):
     torch._dynamo.reset()
     conv = LTGAConv(5, 3, heads=2, add_self_loops=loops, edge_dim=edge_dim, backend=backend).double()
@@ -170,7 +171,7 @@ def test_compiled_whole_with_sizes_that_change(backend, loops, edge_dim):
 
 @pytest.mark.parametrize("edge_dim", [None, 3])
 @pytest.mark.parametrize("loops", [True, False])
-@pytest.mark.parametrize("backend", ["auto", "torch"])
+@pytest.mark.parametrize("backend", ["auto", "torch", TRITON])
 def test_exported_with_dynamic_sizes(backend, loops, edge_dim):
     conv = LTGAConv(5, 3, heads=2, add_self_loops=loops, edge_dim=edge_dim, backend=backend).double().eval()
     nodes, edges = torch.export.Dim("nodes", min=2), torch.export.Dim("edges", min=2)
@@ -216,7 +217,7 @@ def test_int32_segments_are_segments(form):
         assert torch.allclose(out, outs[0]) and torch.allclose(g, grads[0])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ["auto", "numba", "torch"])
 def test_passes_without_a_backward_leave_nothing_behind(backend):
     conv = LTGAConv(64, 32, heads=4, index="edge", backend=backend)
     x, edges = torch.randn(500, 64), torch.randint(0, 500, (2, 3000))

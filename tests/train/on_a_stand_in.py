@@ -205,6 +205,25 @@ def test_stored_runs_and_classifiers_move_between_devices(tmp_path: Path) -> Non
         )
 
 
+def test_a_checkpoint_of_one_device_is_gone_on_from_on_another(tmp_path: Path) -> None:
+    arguments = {"protocol": {**QUICK, "epochs": 4}, "checkpoint": tmp_path, "checkpoint_every": 0.0}
+    wanted = ltga.fit(graph(), "ltga-head", device="cpu", protocol=arguments["protocol"])
+
+    def dies(info: Any) -> None:
+        if info.epoch == 3:
+            raise MemoryError
+
+    for first, second in (("cuda", "cpu"), ("cpu", "cuda")):
+        with pytest.raises(MemoryError):
+            ltga.fit(graph(), "ltga-head", device=first, callbacks=[dies], **arguments)
+        run = ltga.fit(graph(), "ltga-head", device=second, **arguments)
+        (resumed,) = run.record["resumed"]
+        assert resumed["epoch"] == 2 and any(line.startswith("device: ") for line in resumed["changed"])
+        assert run.record["trajectory"]["train_loss"] == pytest.approx(
+            wanted.record["trajectory"]["train_loss"], rel=1e-4
+        )
+
+
 @pytest.mark.parametrize("method", ["ltga-head", "ltga-edge", "entmax-head", "gatv2", "classic-q", "gcn"])
 def test_a_training_step_does_not_wait(method: str, kernels: None) -> None:
     """Once the structure is known: from the features to the changed weights nothing asks the device for a number."""

@@ -157,6 +157,22 @@ def test_edge_attributes_and_mini_batches(digits: Data) -> None:
     assert classifier.predict(half).shape == (400,)
 
 
+def test_batches_are_chosen_where_memory_demands_it(
+    nodes: Nodes, digits: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ltga.train import batches
+
+    y = digits.y.numpy()
+    assert small_classifier(epochs=1).fit(nodes, y).run_.typed.config.minibatch is None
+    monkeypatch.setattr(batches, "free_memory", lambda: 1000)
+    assert small_classifier(epochs=1, batch_size=None).fit(nodes, y).run_.typed.config.minibatch is None
+    with pytest.warns(batches.BatchesWarning, match="training on sampled neighbourhoods"):
+        chosen = small_classifier(epochs=1).fit(nodes, y)
+    assert chosen.run_.typed.config.minibatch["batch_size"] == 512
+    grown = Nodes(np.concatenate([digits.x.numpy(), digits.x.numpy()[:1]]), digits.edge_index.numpy())
+    np.testing.assert_allclose(chosen.predict_proba(grown)[:-1], chosen.predict_proba(nodes), atol=1e-5)
+
+
 @pytest.mark.parametrize("method", ["ltga-edge", "linkx"])
 def test_files_hold_everything_and_no_pickle(nodes: Nodes, digits: Data, tmp_path: Path, method: str) -> None:
     names = np.array([f"<b>{i}</b>" for i in range(10)])

@@ -138,8 +138,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"minibatch": {"batch_size": 0}}, "batch_size: expected a whole number from 1"),
     ({"minibatch": {"fanout": 0}}, "fanout: expected whole numbers from 1"),
     ({"minibatch": {"fanout": [5, 5, 5]}}, "fanout: has 3 numbers, but the network has 2 layers"),
-    ({"minibatch": {}, "method": "gcn"}, "minibatch: GCN needs the whole graph at once"),
-    ({"minibatch": {}, "method": "linkx"}, "minibatch: LINKX needs the whole graph at once"),
+    ({"minibatch": {}, "method": "gcn"}, "minibatch: gcn needs the whole graph at once"),
+    ({"minibatch": {}, "method": "linkx"}, "minibatch: linkx needs the whole graph at once"),
 ]
 
 

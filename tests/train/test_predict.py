@@ -45,7 +45,7 @@ def test_what_does_not_fit_is_named(small: Dataset, quick: dict) -> None:
         (Data(edge_index=edge_index), DataError, r"data\.x is missing"),
         (Data(x=x, edge_index=outside), DataError, "edge 0 joins"),
         (Data(x=x / 0, edge_index=edge_index), DataError, "must be finite"),
-        (x, InputError, "data: expected a PyG Data or a Dataset, got Tensor"),
+        (x, InputError, "data: expected a PyG Data, a Dataset or a graph folder, got Tensor"),
     ]
     for data, error, message in cases:
         with pytest.raises(error, match=message):

@@ -162,6 +162,8 @@ def train(
 
     ltga train my-folder/ --config settings.toml --json > summary.json
 
+    ltga train graph-folder/ --batch-size 1024 --fanout 10,5 (a folder of `ltga convert` is then trained from disk)
+
     ltga train mutag (also esol, umls, twitch-de:target=days; links: ltga train cora --task link)
     """
     from ltga.cli.plan import graph_asked_for, make_plan
@@ -330,6 +332,10 @@ def predict(
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Compute so many nodes at a time, for a graph larger than memory allows.")
     ] = None,
+    fanout: Annotated[
+        str | None,
+        typer.Option(help="Estimate from so many sampled neighbours of every node, as for `ltga train`, not from all."),
+    ] = None,
     device: Device = "auto",
     data: Data = None,
 ) -> None:
@@ -342,7 +348,12 @@ def predict(
     record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
-    predict_to_file(results(), record, graph, out, data, batch_size, device)
+    sampled = None
+    if fanout is not None:
+        from ltga.train.batches import parse_fanout
+
+        sampled = parse_fanout(fanout)
+    predict_to_file(results(), record, graph, out, data, batch_size, device, sampled)
 
 
 @app.command()

@@ -14,7 +14,7 @@ from ltga.nn.methods import find_method
 from ltga.train.protocol import RECOMMENDED, Protocol
 
 if TYPE_CHECKING:
-    from ltga.data import Dataset
+    from ltga.data import Dataset, GraphFolder
 
 DEMO = "digits-noise"
 LONGEST_FILE, DEEPEST = 1 << 20, 8  # bytes of settings, and levels of tables and lists
@@ -155,7 +155,7 @@ def _too_deep(path: Path) -> InputError:
     return InputError(f"--config: {path} is nested too deeply; settings stand at most one table deep")
 
 
-def check_plan(plan: Plan, graph: Dataset) -> None:
+def check_plan(plan: Plan, graph: Dataset | GraphFolder) -> None:
     """Raise now what would otherwise end the work halfway."""
     from ltga.nn.build import (  # not above: it imports torch, and a typo should not wait for that
         accepted_arguments,

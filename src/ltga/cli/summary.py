@@ -15,7 +15,7 @@ from rich.table import Table
 
 from ltga.cli.plan import Plan
 from ltga.cli.terminal import plain_table
-from ltga.data import Dataset
+from ltga.data import Dataset, GraphFolder
 from ltga.nn.methods import Method
 from ltga.train import Protocol, Run
 from ltga.train.record import kept_index, plain
@@ -83,29 +83,29 @@ class Simple:
         return statistics.fmean(self.scores)
 
 
-def finished(run: Run, path: Path, graph: Dataset, reused: bool) -> Finished:
+def finished(run: Run, path: Path, graph: Dataset | GraphFolder, reused: bool) -> Finished:
     """The part of ``run`` that the comparison keeps."""
     layers = kept_index(run.record) if run.model.normalizer in ("q_softmax", "entmax") else []
     q = [value for layer in layers for value in layer["mean"] if value is not None]
     return Finished(run.typed, path, q, _ignored(run, graph), reused)
 
 
-def _ignored(run: Run, graph: Dataset) -> Ignored | None:
-    planted = graph.data.get("planted_edge")
-    if planted is None or not run.model.attends:
+def _ignored(run: Run, graph: Dataset | GraphFolder) -> Ignored | None:
+    planted = None if isinstance(graph, GraphFolder) else graph.data.get("planted_edge")
+    if isinstance(graph, GraphFolder) or planted is None or not run.model.attends:
         return None
     layers = run.model.attend(graph.data.x, graph.data.edge_index)
     zero = torch.stack([layer.zeros[: len(planted)].any(1) for layer in layers]).any(0)  # self-loops come last
     return Ignored(int(zero.sum()), int(zero[planted].sum()))
 
 
-def score_name(graph: Dataset, runs: Sequence[Finished]) -> tuple[str, str]:
+def score_name(graph: Dataset | GraphFolder, runs: Sequence[Finished]) -> tuple[str, str]:
     """Which part and metric to compare: test, or validation where a graph has no test nodes."""
     tested = all("test" in run.record.metrics for run in runs)
     return "test" if tested else "val", (runs[0].record.metric if runs else None) or graph.metric
 
 
-def simple_rows(graph: Dataset, groups: Sequence[Group]) -> list[Simple]:
+def simple_rows(graph: Dataset | GraphFolder, groups: Sequence[Group]) -> list[Simple]:
     """What the methods have to beat, on the same splits."""
     runs = [run for group in groups for run in group.runs]
     part, metric = score_name(graph, runs)
@@ -120,7 +120,7 @@ def simple_rows(graph: Dataset, groups: Sequence[Group]) -> list[Simple]:
     ]
 
 
-def table(graph: Dataset, groups: Sequence[Group], simple: Sequence[Simple] = ()) -> Table:
+def table(graph: Dataset | GraphFolder, groups: Sequence[Group], simple: Sequence[Simple] = ()) -> Table:
     """A row per method, mean ± sample s.d. over seeds; yardsticks first."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])
     shown = plain_table("method", f">{part} {metric}", ">ECE", ">mean q or α", ">exact zeros", ">seconds a run")
@@ -143,7 +143,9 @@ def table(graph: Dataset, groups: Sequence[Group], simple: Sequence[Simple] = ()
     return shown
 
 
-def sentences(graph: Dataset, plan: Plan, groups: Sequence[Group], simple: Sequence[Simple] = ()) -> list[str]:
+def sentences(
+    graph: Dataset | GraphFolder, plan: Plan, groups: Sequence[Group], simple: Sequence[Simple] = ()
+) -> list[str]:
     """Who does not beat the yardsticks; for every method that learns q or alpha, what it did and what it ignored."""
     return _beaten(graph, groups, simple) + [
         " ".join(filter(None, (_what_q_did(group, plan.protocol), _what_was_ignored(graph, group))))
@@ -152,7 +154,7 @@ def sentences(graph: Dataset, plan: Plan, groups: Sequence[Group], simple: Seque
     ]
 
 
-def _beaten(graph: Dataset, groups: Sequence[Group], simple: Sequence[Simple]) -> list[str]:
+def _beaten(graph: Dataset | GraphFolder, groups: Sequence[Group], simple: Sequence[Simple]) -> list[str]:
     """One plain sentence about every yardstick that some method does not beat."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])
     means = {group.method.label: statistics.fmean(run.score(part, metric) for run in group.runs) for group in groups}
@@ -196,9 +198,9 @@ def _what_q_did(group: Group, protocol: Protocol) -> str:
     return f"{label}: {q} moved from {start:g} to {mean:.2f} {span}, {direction}."
 
 
-def _what_was_ignored(graph: Dataset, group: Group) -> str:
+def _what_was_ignored(graph: Dataset | GraphFolder, group: Group) -> str:
     counts = [run.ignored for run in group.runs if run.ignored is not None]
-    if not counts:
+    if isinstance(graph, GraphFolder) or not counts:
         return ""
     edges, planted = (statistics.fmean(getattr(count, name) for count in counts) for name in ("edges", "planted"))
     if edges == 0:
@@ -212,7 +214,12 @@ def _what_was_ignored(graph: Dataset, group: Group) -> str:
 
 
 def as_json(
-    graph: Dataset, plan: Plan, groups: Sequence[Group], simple: Sequence[Simple], store: Path, page: Path | None
+    graph: Dataset | GraphFolder,
+    plan: Plan,
+    groups: Sequence[Group],
+    simple: Sequence[Simple],
+    store: Path,
+    page: Path | None,
 ) -> dict[str, Any]:
     """The comparison for scripts; scores are shares between 0 and 1."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])
@@ -220,8 +227,8 @@ def as_json(
         "dataset": {
             "name": graph.name,
             "fingerprint": graph.fingerprint,
-            "nodes": graph.data.num_nodes,
-            "edges": graph.data.num_edges,
+            "nodes": graph.num_nodes,
+            "edges": graph.num_edges,
             "classes": graph.num_classes,
         },
         "protocol": plan.protocol.model_dump(),

@@ -14,16 +14,16 @@ from rich.progress import TaskID
 
 from ltga.cli.allocator import keep_freed_memory
 from ltga.cli.compiled import compiled_kernels
-from ltga.cli.given_graph import load_given
+from ltga.cli.given_graph import open_given
 from ltga.cli.output import check_output
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, simple_rows, table
 from ltga.cli.terminal import run_bar, say
-from ltga.data import Dataset, Preparation
+from ltga.data import Dataset, GraphFolder, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
-from ltga.train.batches import choose_batches
+from ltga.train.batches import graph_and_batches
 from ltga.train.checkpoint import Checkpoint, parse_seconds
 from ltga.train.crew import Crew, crew_here
 from ltga.train.devices import find_device, free_bytes
@@ -35,6 +35,7 @@ from ltga.train.record import clean_text
 from ltga.train.store import Store
 
 UNSCALED = 100.0  # standard deviation from which attention scores grow out of hand
+LOOKED_AT = 10_000  # nodes of a graph on disk, to see whether its features are scaled
 LONGEST_NAME = 100  # of a graph in the name of its page; a file name has 255 bytes
 
 
@@ -64,26 +65,28 @@ def train_and_compare(
     if cluster is not None and device not in ("auto", "cpu"):
         raise InputError("--device: the workers of a Ray cluster compute on the CPU so far; leave it out")
     place = find_device("cpu" if cluster is not None else device, plan.protocol.init, plan.protocol.backend)
-    graph = load_given(plan.dataset, data, convention, preparation)
-    graph.name = clean_text(graph.name)  # it comes from a file's name, which need not be text
-    check_plan(plan, graph)
+    given = open_given(plan.dataset, data, convention, preparation)
+    given.name = clean_text(given.name)  # it comes from a file's name, which need not be text
+    check_plan(plan, given)
     runs = Store(store, "--out")
     runs.check_writable()
     every = parse_seconds(checkpoint_every)
     check_output(page, "--page")
     keep_freed_memory()
+    asked = None if full_batch else minibatch or "auto"
+    graph, minibatch, why = graph_and_batches(given, plan.methods, plan.protocol, asked, free_bytes(place))
+    if page is not None and isinstance(graph, GraphFolder):
+        raise InputError("--page: shows every edge, and this graph stays on disk; leave it out, or give --full-batch")
     messages.print(
-        f"[bold]{escape(graph.name)}[/bold]: {graph.data.num_nodes:,} nodes, {graph.data.num_edges:,} edges, "
+        f"[bold]{escape(graph.name)}[/bold]: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
         f"{graph.num_classes} classes; {len(plan.methods)} methods x {plan.seeds} seeds",
     )
     for note in graph.notes:
         say(messages, note)
     for line in warnings_about(graph):
         say(messages, line)
-    if minibatch is None and not full_batch:
-        minibatch, why = choose_batches(graph, plan.methods, plan.protocol, free_bytes(place))
-        if why:
-            say(messages, why)
+    if why:
+        say(messages, why)
     groups = _all_runs(graph, plan, runs, fresh, messages, minibatch, every, crew, cluster, place)
     if crew.rank:
         return
@@ -99,9 +102,13 @@ def train_and_compare(
     say(results, where)
 
 
-def warnings_about(graph: Dataset) -> list[str]:
+def warnings_about(graph: Dataset | GraphFolder) -> list[str]:
     """What will spoil training and is easily mended: features of very different sizes."""
-    spread = graph.data.x.std(0)
+    if isinstance(graph, GraphFolder):
+        nodes = torch.linspace(0, graph.num_nodes - 1, min(LOOKED_AT, graph.num_nodes), dtype=torch.float64).long()
+        spread = graph.feature_rows[nodes].std(0)
+    else:
+        spread = graph.data.x.std(0)
     largest = int(spread.argmax())
     if float(spread[largest]) < UNSCALED:
         return []
@@ -110,7 +117,7 @@ def warnings_about(graph: Dataset) -> list[str]:
 
 
 def _all_runs(
-    graph: Dataset,
+    graph: Dataset | GraphFolder,
     plan: Plan,
     store: Store,
     fresh: bool,
@@ -178,8 +185,12 @@ def _whole_run(store: Store, run: str) -> Run | None:
     return None if found.record["interrupted"] else found
 
 
-def _page(graph: Dataset, groups: list[Group], store: Path, path: Path | None, messages: Console) -> Path | None:
-    """A page about the last method that learns q (else the last with attention), first seed."""
+def _page(
+    graph: Dataset | GraphFolder, groups: list[Group], store: Path, path: Path | None, messages: Console
+) -> Path | None:
+    """A page about the last method that learns q (else the last with attention), first seed; not for one on disk."""
+    if isinstance(graph, GraphFolder):
+        return None
     looks = [group for group in groups if group.runs[0].record.attention is not None]
     learned = [group for group in looks if group.method.learns_index]
     if not looks:
@@ -206,7 +217,7 @@ def _write_page(record: Path, graph: Dataset, path: Path) -> Path:
 class _Live:
     """What is seen while training: a bar with loss, validation and q on a terminal, a line per run everywhere."""
 
-    def __init__(self, console: Console, plan: Plan, graph: Dataset) -> None:
+    def __init__(self, console: Console, plan: Plan, graph: Dataset | GraphFolder) -> None:
         self._console, self._plan, self._graph = console, plan, graph
         self._progress = run_bar(console)
         self._bar: TaskID = self._progress.add_task("", total=len(plan.methods) * plan.seeds)

@@ -99,6 +99,18 @@ class Dataset(HasSplits):
             raise InputError(f"metric: 'roc_auc' needs two classes, {name} has {self.num_classes}")
 
     @property
+    def num_nodes(self) -> int:
+        return int(self.data.x.shape[0])
+
+    @property
+    def num_edges(self) -> int:
+        return int(self.data.edge_index.shape[1])
+
+    @property
+    def num_features(self) -> int:
+        return int(self.data.x.shape[1])
+
+    @property
     def num_classes(self) -> int:
         """The number of classes C; labels are 0 to C - 1."""
         return len(self.class_names)

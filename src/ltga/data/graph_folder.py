@@ -33,26 +33,12 @@ from torch_geometric.data import Data
 
 from ltga.data.bounds import in_a_line
 from ltga.data.dataset import Dataset
+from ltga.data.facts import Facts, Task
+from ltga.data.graph_folder_files import AGAIN, KINDS, PARTS, open_files, verify
 from ltga.data.incoming import Incoming, as_times, as_weights
-from ltga.data.obtain import sha256_of
+from ltga.data.mapped_rows import MappedRows, Residency
+from ltga.data.target import Target
 from ltga.errors import DataError, InputError
-
-MANIFEST = "manifest.json"
-FORMAT, VERSION = "ltga-graph", 1
-PARTS = {"train": 1, "val": 2, "test": 3}
-KINDS = {
-    "ptr": ("int64",),
-    "source": ("int32", "int64"),
-    "x": ("float16", "float32"),
-    "y": ("int32",),
-    "splits": ("uint8",),
-    "edge_attr": ("float32",),
-    "edge_time": ("float64",),
-    "ids_ptr": ("int64",),
-    "ids_utf8": ("uint8",),
-}
-OPTIONAL = ("edge_attr", "edge_time", "ids_ptr", "ids_utf8")
-_AGAIN = "make it again with `ltga convert`"
 
 
 class GraphFolder:
@@ -61,15 +47,25 @@ class GraphFolder:
     Made by :func:`open_graph_folder`. Arrays are attributes (``x``, ``y``, ``ptr``, ``source``, ``splits``,
     ``edge_attr``, ``edge_time``; ``None`` if the graph has none) and mapped read-only. Edges are numbered as they
     stand: by target, then by source or time.
+
+    It can be trained on as a :class:`~ltga.data.Dataset` is, by batches, and has what that has of ``name``,
+    ``class_names``, ``target``, splits and ``fingerprint``.
     """
+
+    task: Task = "node classification"
+    metric = "accuracy"
+    facts: Facts | None = None
+    notes: tuple[str, ...] = ()
+    feature_names = None
 
     def __init__(self, path: Path, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self.path = path
         self.manifest = manifest
-        self.name: str = manifest["name"]
+        self.name: str = in_a_line(manifest["name"])
         self.class_names: tuple[str, ...] = tuple(manifest["class_names"])
         self.edge_columns: tuple[str, ...] = tuple(manifest["edge_columns"])
         self._arrays = arrays
+        self._residency = Residency(arrays.values())
         for name in KINDS:
             setattr(self, name, arrays.get(name))
 
@@ -107,15 +103,37 @@ class GraphFolder:
         """Masks ``[N]`` of training, validation and test nodes."""
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < self.num_splits:
             raise InputError(f"split: {self.name} has splits 0 to {self.num_splits - 1}, got {number!r}")
-        train, val, test = (torch.from_numpy(self.splits[number] == part) for part in PARTS.values())
+        given = np.array(self.splits[number])
+        if int(given.max()) > max(PARTS.values()):
+            raise DataError(f"{self.path}: splits.npy puts a node into part {int(given.max())}; {AGAIN}")
+        train, val, test = (torch.from_numpy(given == part) for part in PARTS.values())
+        unlabelled = np.flatnonzero((given > 0) & (self.y < 0))
+        if unlabelled.size or not bool(train.any()):
+            fault = f"node {unlabelled[0]} without a label" if unlabelled.size else "no training nodes"
+            raise DataError(f"{self.path}: split {number} has {fault}; {AGAIN}")
         return train, val, test
+
+    @cached_property
+    def target(self) -> Target:
+        """The labels, read into memory and checked."""
+        labels = torch.from_numpy(self.y.astype(np.int64))
+        bad = ((labels < -1) | (labels >= self.num_classes)).nonzero()
+        if len(bad):
+            at = int(bad[0])
+            raise DataError(f"{self.path}: node {at} has label {int(labels[at])} of {self.num_classes}; {AGAIN}")
+        return Target("classes", labels, self.class_names)
 
     def node_names(self, nodes: Any) -> list[str]:
         """The names of nodes, their numbers if they have none."""
         if self.ids_ptr is None or self.ids_utf8 is None:
             return [str(node) for node in np.asarray(nodes).tolist()]
-        bounds = ((int(self.ids_ptr[node]), int(self.ids_ptr[node + 1])) for node in np.asarray(nodes).tolist())
-        return [self.ids_utf8[first:last].tobytes().decode("utf-8", "replace") for first, last in bounds]
+        names = []
+        for node in np.asarray(nodes).tolist():
+            first, last = int(self.ids_ptr[node]), int(self.ids_ptr[node + 1])
+            if not 0 <= first <= last <= len(self.ids_utf8):
+                raise DataError(f"{self.path}: ids_ptr.npy leads out of the names at node {node}; {AGAIN}")
+            names.append(self.ids_utf8[first:last].tobytes().decode("utf-8", "replace"))
+        return names
 
     def incoming(self, weight_attr: str | None = None, time_attr: str | None = None) -> Incoming:
         """What a sampler draws from, mapped; weights, an edge column by its name, are read into memory."""
@@ -131,23 +149,45 @@ class GraphFolder:
             time = as_times(self.edge_time, "time_attr")
         return Incoming(self.ptr, self.source, None, weight, time, where=str(self.path))
 
+    @cached_property
+    def feature_rows(self) -> MappedRows:
+        """The features ``[N, F]``, of which rows are read as float32."""
+        return MappedRows(self.x, self._residency, f"{self.path}: features of node")
+
+    @cached_property
+    def attribute_rows(self) -> MappedRows | None:
+        """The edge attributes ``[E, D]``, likewise."""
+        if self.edge_attr is None:
+            return None
+        return MappedRows(self.edge_attr, self._residency, f"{self.path}: attributes of edge")
+
     def features(self, nodes: np.ndarray) -> Tensor:
         """Rows of the features ``[n, F]`` as float32."""
-        return torch.from_numpy(np.take(self.x, nodes, axis=0).astype(np.float32, copy=False))
+        return self.feature_rows[torch.from_numpy(nodes)]
 
     def attributes(self, nodes: np.ndarray, edges: np.ndarray) -> dict[str, Tensor]:
         """What a batch carries of these nodes and edges."""
         cut = {"x": self.features(nodes), "y": torch.from_numpy(np.take(self.y, nodes).astype(np.int64))}
-        for name in ("edge_attr", "edge_time"):
-            if self._arrays.get(name) is not None:
-                cut[name] = torch.from_numpy(np.take(self._arrays[name], edges, axis=0))
+        if self.attribute_rows is not None:
+            cut["edge_attr"] = self.attribute_rows[torch.from_numpy(edges)]
+        if self.edge_time is not None:
+            cut["edge_time"] = torch.from_numpy(np.array(np.take(self.edge_time, edges)))
         return cut
 
     def verify(self) -> None:
         """Read all of it and compare it with its checksums."""
-        for name, entry in self.manifest["arrays"].items():
-            if sha256_of(self.path / f"{name}.npy") != entry["sha256"]:
-                raise DataError(f"{self.path}: {name}.npy is not what was written (its checksum differs); {_AGAIN}")
+        verify(self.path, self.manifest, self._arrays)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How to find it again, as a record says it."""
+        return {"format": "graph folder", "path": str(self.path.resolve()), "name": self.name}
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """What :meth:`dataset` would take."""
+        split, edge = 3 * self.num_splits, 16 + 4 * len(self.edge_columns) + 8 * (self.edge_time is not None)
+        return self.num_nodes * (4 * self.num_features + 8 + split) + self.num_edges * edge
 
     @cached_property
     def fingerprint(self) -> str:
@@ -159,7 +199,7 @@ class GraphFolder:
         """The graph read into memory, checked as any other."""
         degrees = np.diff(self.ptr)
         if (degrees < 0).any() or self.ptr[0] != 0 or self.ptr[-1] != self.num_edges:
-            raise DataError(f"{self.path}: ptr.npy is damaged; {_AGAIN}")
+            raise DataError(f"{self.path}: ptr.npy is damaged; {AGAIN}")
         target = np.repeat(np.arange(self.num_nodes), degrees)
         data = Data(
             x=torch.from_numpy(self.x.astype(np.float32)),
@@ -174,10 +214,15 @@ class GraphFolder:
         provenance = {"path": str(self.path), **self.manifest["provenance"]}
         try:
             return Dataset(
-                self.name, data, *masks, class_names=self.class_names, node_names=names, provenance=provenance
-            )
+                self.name, data, *masks, class_names=self.class_names, node_names=names, provenance=provenance,
+                reading=self.reading,
+            )  # fmt: skip
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the folder itself; nothing of it is sent."""
+        return open_graph_folder, (self.path.resolve(),), {"name": self.name}
 
     def __repr__(self) -> str:
         return (
@@ -186,80 +231,10 @@ class GraphFolder:
         )
 
 
-def is_graph_folder(path: Path) -> bool:
-    """Whether a folder says that it is such a graph."""
-    return (path / MANIFEST).is_file()
-
-
 def open_graph_folder(path: str | Path) -> GraphFolder:
-    """The graph in a folder that ``ltga convert`` wrote; nothing but headers is read."""
+    """The graph in a folder that ``ltga convert`` wrote; nothing but headers is read.
+
+    Only a file that is newer than the manifest, as after copying, is read once and compared with its checksum.
+    """
     path = Path(path).expanduser()
-    manifest = _read_manifest(path)
-    arrays = {name: _mapped(path, name, entry) for name, entry in manifest["arrays"].items()}
-    _check_shapes(path, manifest, arrays)
-    return GraphFolder(path, manifest, arrays)
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    if not path.is_dir():
-        raise DataError(f"{path}: no such folder; check the path")
-    try:
-        manifest = json.loads((path / MANIFEST).read_text("utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: has no {MANIFEST}: not a graph folder, or one that was never finished") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: its {MANIFEST} is damaged ({in_a_line(error)}); {_AGAIN}") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise DataError(f"{path}: its {MANIFEST} is not that of a graph folder written by `ltga convert`")
-    if manifest.get("version") != VERSION:
-        raise DataError(f"{path}: of version {manifest.get('version')!r}, this ltga reads {VERSION}; {_AGAIN}")
-    arrays, texts = manifest.get("arrays"), (manifest.get("class_names"), manifest.get("edge_columns"))
-    sound = (
-        isinstance(arrays, dict)
-        and set(KINDS) - set(OPTIONAL) <= set(arrays) <= set(KINDS)
-        and all(isinstance(entry, dict) and {"dtype", "shape", "sha256"} <= set(entry) for entry in arrays.values())
-        and all(isinstance(given, list) and all(isinstance(name, str) for name in given) for given in texts)
-        and isinstance(manifest.get("name"), str)
-        and isinstance(manifest.get("provenance"), dict)
-    )
-    if not sound:
-        raise DataError(f"{path}: its {MANIFEST} does not describe a graph; {_AGAIN}")
-    return manifest
-
-
-def _mapped(path: Path, name: str, entry: dict[str, Any]) -> np.ndarray:
-    """An array of the folder, mapped, if it is what the manifest says."""
-    file = path / f"{name}.npy"
-    try:
-        # Maps of nothing are refused by the system.
-        array = np.load(file, mmap_mode=None if 0 in entry["shape"] else "r", allow_pickle=False)
-    except FileNotFoundError:
-        raise DataError(f"{path}: {file.name} is missing; {_AGAIN}") from None
-    except (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, MemoryError) as error:
-        raise DataError(f"{path}: {file.name} is damaged or cut short ({in_a_line(error)}); {_AGAIN}") from None
-    if str(array.dtype) != entry["dtype"] or list(array.shape) != entry["shape"] or entry["dtype"] not in KINDS[name]:
-        raise DataError(
-            f"{path}: {file.name} holds {array.dtype} {list(array.shape)}, but {MANIFEST} says "
-            f"{in_a_line(entry['dtype'], 40)} {in_a_line(entry['shape'], 60)}; {_AGAIN}"
-        )
-    if array.ndim == 2 and not array.flags.c_contiguous:
-        raise DataError(f"{path}: {file.name} is stored by columns; {_AGAIN}")
-    return array
-
-
-def _check_shapes(path: Path, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """The files must be about one graph."""
-    nodes, edges = len(arrays["y"]), len(arrays["source"])
-    expected: dict[str, tuple[int | None, ...]] = {
-        "ptr": (nodes + 1,), "source": (edges,), "x": (nodes, None), "y": (nodes,), "splits": (None, nodes),
-        "edge_attr": (edges, len(manifest["edge_columns"])), "edge_time": (edges,), "ids_ptr": (nodes + 1,),
-        "ids_utf8": (None,),
-    }  # fmt: skip
-    for name, array in arrays.items():
-        wanted = expected[name]
-        if len(wanted) != array.ndim or any(want not in (None, size) for want, size in zip(wanted, array.shape)):
-            sizes = f"{nodes} nodes and {edges} edges"
-            raise DataError(f"{path}: {name}.npy has shape {list(array.shape)} in a graph of {sizes}; {_AGAIN}")
-    ptr = arrays["ptr"]
-    if nodes == 0 or int(ptr[0]) != 0 or int(ptr[-1]) != edges:
-        raise DataError(f"{path}: ptr.npy does not fit {nodes} nodes and {edges} edges; {_AGAIN}")
+    return GraphFolder(path, *open_files(path))

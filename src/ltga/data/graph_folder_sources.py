@@ -13,7 +13,7 @@ import numpy as np
 
 from ltga.data.bounds import in_a_line
 from ltga.data.dataset import Dataset
-from ltga.data.graph_folder import PARTS, is_graph_folder
+from ltga.data.graph_folder_files import PARTS, is_graph_folder
 from ltga.data.graph_folder_tables import TableStream
 from ltga.data.graph_folder_write import EdgeBlock, GraphStream, NodeBlock, check_convention
 from ltga.data.incoming import as_times

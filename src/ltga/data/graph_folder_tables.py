@@ -14,7 +14,7 @@ import pyarrow.csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from ltga.data.bounds import in_a_line
-from ltga.data.graph_folder import PARTS
+from ltga.data.graph_folder_files import PARTS
 from ltga.data.graph_folder_write import EdgeBlock, NodeBlock, check_convention
 from ltga.data.node_ids import NodeIds
 from ltga.data.table_graph import find_tables

@@ -18,7 +18,8 @@ from torch_geometric.data import Data
 
 from ltga.data.conventions import CONVENTIONS
 from ltga.data.dataset import Dataset
-from ltga.data.graph_folder import FORMAT, MANIFEST, VERSION, GraphFolder, open_graph_folder
+from ltga.data.graph_folder import GraphFolder, open_graph_folder
+from ltga.data.graph_folder_files import FORMAT, MANIFEST, VERSION, sealed
 from ltga.data.graph_folder_sort import MOST_NODES, EdgeSorter, Symmetry, without_repeats
 from ltga.data.npy_writer import NpyWriter
 from ltga.data.obtain import sha256_of
@@ -148,7 +149,7 @@ class _Conversion:
             "arrays": self.arrays,
         }  # fmt: skip
         with (self.part / MANIFEST).open("x", encoding="utf-8") as stream:
-            stream.write(json.dumps(manifest, indent=1, allow_nan=False) + "\n")
+            stream.write(json.dumps(sealed(manifest), indent=1, allow_nan=False) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
 

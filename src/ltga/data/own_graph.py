@@ -17,7 +17,8 @@ from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
 from ltga.data.dataset_names import GRAPH_SUFFIXES
 from ltga.data.graph_files import TABLE_NAMES, read_graph_file
-from ltga.data.graph_folder import is_graph_folder, open_graph_folder
+from ltga.data.graph_folder import open_graph_folder
+from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.npz import read_npz
 from ltga.data.obtain import sha256_of
 from ltga.data.preparation import Preparation

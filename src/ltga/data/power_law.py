@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ltga.data.graph_folder import PARTS
+from ltga.data.graph_folder_files import PARTS
 from ltga.data.graph_folder_write import EdgeBlock, NodeBlock
 from ltga.data.knobs import knob_name
 from ltga.errors import InputError

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from ltga.data.graph_folder import GraphFolder
 from ltga.data.incoming import Incoming, as_times, as_weights, group_edges
+from ltga.data.mapped_rows import MappedRows
 from ltga.data.prefetch import prefetched
 from ltga.errors import GraphError, InputError
 
@@ -107,6 +108,17 @@ class NeighborSampler:
         self.nodes = torch.arange(self.num_nodes) if nodes is None else self._numbers(nodes, "nodes")
         self.input_time = _times(input_time, len(self.nodes), time_attr)
         self._passes = 0
+
+    def over(
+        self, nodes: Tensor | None = None, fanout: Sequence[int] | None = None, batch_size: int | None = None
+    ) -> NeighborSampler:
+        """A sampler of the same graph, which is not grouped again, with other seeds, visited in their order."""
+        other = copy.copy(self)
+        other.nodes = torch.arange(self.num_nodes) if nodes is None else self._numbers(nodes, "nodes")
+        other.fanout = self.fanout if fanout is None else check_fanout(fanout)
+        other.batch_size = self.batch_size if batch_size is None else check_whole("batch_size", batch_size, 1)
+        other.shuffle, other.input_time, other._passes = False, None, 0
+        return other
 
     def __len__(self) -> int:
         return -(-len(self.nodes) // self.batch_size)
@@ -239,8 +251,10 @@ def _cut(data: Data, sample: Sample) -> dict[str, Any]:
     return cut
 
 
-def rows_of(values: Tensor, rows: Tensor) -> Tensor:
+def rows_of(values: Tensor | MappedRows, rows: Tensor) -> Tensor:
     """Rows of a tensor, where possible by numpy: torch would start a second team of threads from a prefetching one."""
+    if isinstance(values, MappedRows):
+        return values[rows]
     if values.requires_grad or values.device.type != "cpu" or values.layout != torch.strided or values.dim() == 0:
         return values[rows]
     try:

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ltga.data import Dataset
+from ltga.data import Dataset, open_graph_folder
+from ltga.data.graph_folder_files import is_graph_folder
 from ltga.errors import InputError
 from ltga.explanation.result import Explanation
 from ltga.nn.attention_inputs import Attention
@@ -72,12 +73,22 @@ def _graph_of(run: Run, dataset: Dataset | Data | str | None) -> Dataset:
         graph = as_dataset(dataset)
     else:
         graph = graph_of(run)
-    if graph.fingerprint != known.fingerprint:
+    if known.fingerprint not in _known_by(graph):
         raise InputError(
             f"dataset: {graph.name!r} is not the graph of this run ({known.name!r}, fingerprint "
             f"{known.fingerprint[:12]}); features, labels, edges or splits differ"
         )
     return graph
+
+
+def _known_by(graph: Dataset) -> list[str]:
+    """The fingerprint of the graph, and that of the folder it was loaded from, by which a run on disk knows it."""
+    found, reading = graph.fingerprint, graph.reading or {}
+    if reading.get("format") == "graph folder" and is_graph_folder(Path(reading["path"])):
+        folder = open_graph_folder(reading["path"])
+        if folder.dataset().fingerprint == found:
+            return [found, folder.fingerprint]
+    return [found]
 
 
 def _attend(run: Run, graph: Dataset) -> tuple[list[Attention], str]:

@@ -66,7 +66,7 @@ class LTGAConv(GATv2Conv):
     """
 
     att: nn.Parameter | None  # type: ignore[assignment]
-    # GAT's scores of both ends in one compiled pass. Networks with published numbers do without: sums round differently.
+    # GAT's scores of both ends in one compiled pass; networks with published numbers do without, it rounds otherwise.
     joint_scores = False
 
     def __init__(

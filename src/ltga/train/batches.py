@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from ltga.data import Dataset
+from ltga.data import Dataset, GraphFolder
 from ltga.errors import InputError
 from ltga.train.memory import computed_as, full_batch_bytes
-from ltga.train.minibatch import MiniBatch
+from ltga.train.minibatch import MiniBatch, as_minibatch
 from ltga.train.protocol import Protocol
+from ltga.train.room import SHARE, free_memory
 
-SHARE = 0.7  # of the free memory that training on the whole graph may take; the estimate is off by a third at most
+
+class BatchesWarning(UserWarning):
+    """Training by batches was chosen because the whole graph would not fit into memory."""
 
 
 def choose_batches(
-    dataset: Dataset, methods: Iterable[str], protocol: Protocol, free: int | None = None
+    dataset: Dataset | GraphFolder, methods: Iterable[str], protocol: Protocol, free: int | None = None
 ) -> tuple[MiniBatch | None, str]:
     """Batches, if some method would not fit into ``free`` bytes otherwise, and a line that says why.
 
-    Methods that cannot be trained by batches (convolutions, heterophily models) have no estimate and are left alone.
+    A graph on disk would have to be loaded too. Methods that cannot be trained by batches (convolutions, heterophily
+    models) have no estimate and are left alone.
 
     >>> from ltga.data import csbm
     >>> choose_batches(csbm(num_nodes=60), ["ltga-head"], Protocol())
     (None, '')
     """
-    data = dataset.data
     free = free_memory() if free is None else free
+    folder = isinstance(dataset, GraphFolder)
+    loaded = dataset.bytes_in_memory if isinstance(dataset, GraphFolder) else 0
     needs = {}
     for method in methods:
         computed = computed_as(method, protocol)
         if computed is not None:
-            needs[method] = full_batch_bytes(
-                data.num_nodes, data.num_edges, data.x.size(1), protocol.hidden_channels, protocol.heads,
+            needs[method] = loaded + full_batch_bytes(
+                dataset.num_nodes, dataset.num_edges, dataset.num_features, protocol.hidden_channels, protocol.heads,
                 protocol.num_layers, dataset.num_classes, computed=computed,
             )  # fmt: skip
     if not needs or free is None or max(needs.values()) <= SHARE * free:
@@ -42,20 +46,45 @@ def choose_batches(
     chosen = MiniBatch()
     return chosen, (
         f"the whole graph would take about {needs[method] / 2**30:.1f} GiB with {method} and {free / 2**30:.1f} GiB "
-        f"are free: training on sampled neighbourhoods, --batch-size {chosen.batch_size} --fanout {chosen.fanout} "
-        "(--full-batch to do without)"
+        f"are free: training on sampled neighbourhoods{' from disk' if folder else ''}, "
+        f"--batch-size {chosen.batch_size} --fanout {chosen.fanout} (--full-batch to do without)"
     )
 
 
-def free_memory() -> int | None:
-    """Bytes that can be had without swapping; ``None`` where the system does not tell."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, AttributeError):
-        return None
+def graph_and_batches(
+    dataset: Dataset | GraphFolder,
+    methods: Sequence[str],
+    protocol: Protocol,
+    asked: Any = "auto",
+    free: int | None = None,
+) -> tuple[Dataset | GraphFolder, MiniBatch | None, str]:
+    """What to train on and how: a folder stays on disk if it is trained by batches, and is loaded otherwise.
+
+    Args:
+        asked: batches, ``None`` for the whole graph at once, or ``"auto"`` to choose by memory.
+        free: bytes of memory, as for :func:`choose_batches`.
+
+    Returns:
+        Graph, batches or ``None``, and a line that says why, if that was chosen.
+    """
+    why = ""
+    if isinstance(asked, str) and asked == "auto":
+        batches, why = choose_batches(dataset, methods, protocol, free)
+    else:
+        batches = as_minibatch(asked)
+    if batches is not None:
+        for method in methods:
+            if computed_as(method, protocol) is None:
+                cause = f", but {why.partition(':')[0]}" if why else ""
+                fault = f"{method} needs the whole graph at once{cause}"
+                raise InputError(f"minibatch: {fault}; leave it out, or use an attention method")
+    if batches is None and isinstance(dataset, GraphFolder):
+        where = dataset.path
+        try:
+            dataset = dataset.dataset()
+        except MemoryError:
+            raise InputError(f"{where}: does not fit into memory; train it by batches") from None
+    return dataset, batches, why
 
 
 def parse_fanout(text: str) -> int | tuple[int, ...]:

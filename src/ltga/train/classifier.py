@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -54,7 +54,8 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         validation_fraction: share of every class's labelled nodes that is set aside to choose the best
             epoch, unless ``fit`` is told which.
         batch_size, fanout: train on sampled neighbourhoods, see :class:`~ltga.train.MiniBatch`; the whole
-            graph at once if ``batch_size`` is ``None``.
+            graph at once if ``batch_size`` is ``None``. ``"auto"`` is that too, except where it would not fit into
+            memory; a warning says so.
         random_state: decides weights, dropout and the validation nodes.
         progress: show a line with loss, validation and q.
         device: where to compute, as in :func:`ltga.fit`. A stored classifier is loaded where :meth:`load` is told.
@@ -97,7 +98,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         index_start: float | str = "auto",
         norm: str = "batch",
         validation_fraction: float = 0.2,
-        batch_size: int | None = None,
+        batch_size: int | Literal["auto"] | None = "auto",
         fanout: int | tuple[int, ...] = 10,
         random_state: int | np.random.RandomState | None = 1,
         progress: bool = False,
@@ -154,7 +155,9 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         labels, labelled = _known_labels(y, len(nodes))
         params = self._plain_params()
         protocol = Protocol(**{name: params[name] for name in Protocol.model_fields})
-        minibatch = None if self.batch_size is None else MiniBatch(params["batch_size"], params["fanout"])
+        minibatch = params["batch_size"]
+        if minibatch is not None and minibatch != "auto":
+            minibatch = MiniBatch(minibatch, params["fanout"])
         seed = _seed(self.random_state)
         classes, codes = np.unique(labels[labelled], return_inverse=True)
         if len(classes) < 2:
@@ -190,7 +193,7 @@ class LTGAClassifier(ClassifierMixin, BaseEstimator):
         if nodes.fingerprint == self._fitted_graph:
             log_probs = self.run_.arrays["log_probs"]
         else:
-            block = None if self.batch_size is None else MiniBatch().block
+            block = None if self.run_.typed.config.minibatch is None else MiniBatch().block
             log_probs = predict_log_probs(self.run_.model, self.run_.typed, nodes.data, block).numpy()
         return np.exp(log_probs[nodes.index])
 

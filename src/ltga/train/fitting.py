@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -16,22 +17,23 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ltga.data import Dataset
+from ltga.data import Dataset, GraphFolder
 from ltga.errors import InputError, RecordError
 from ltga.kernels import SparseFeatures, assume_constant, compact_form
 from ltga.nn.build import accepted_arguments, build_model, form
 from ltga.nn.initialize import initialize
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
+from ltga.train.batches import BatchesWarning, graph_and_batches
 from ltga.train.checkpoint import EVERY, Checkpoint, checkpoint_in
 from ltga.train.crew import Crew
-from ltga.train.devices import Device, device_of, find_device, moved, own_random_numbers
+from ltga.train.devices import Device, device_of, find_device, free_bytes, moved, own_random_numbers
 from ltga.train.focus import FocusedTask
 from ltga.train.loop import Callback, Keeper, Outcome, Task, train
 from ltga.train.minibatch import BatchedTask, MiniBatch, as_minibatch
 from ltga.train.observe import observe
 from ltga.train.planned import PlannedRun, as_protocol, plan_run
-from ltga.train.predict import predict_log_probs
+from ltga.train.predict import Graph, predict_log_probs
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import Protocol
 from ltga.train.record import Record, make_record
@@ -85,23 +87,27 @@ class Run:
         """Metrics on the test nodes."""
         return self.record["metrics"].get("test", {})  # type: ignore[no-any-return]
 
-    def predict(self, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
+    def predict(self, data: Graph, batch_size: int | None = None, fanout: int | Sequence[int] | None = None) -> Tensor:
         """The most probable class ``[N]`` of every node of a graph, which may be one never seen before.
 
         Args:
-            data: a graph with as many node features (and edge attributes) as the one trained on.
+            data: a graph with as many node features (and edge attributes) as the one trained on; one on disk is
+                computed from there.
             batch_size: compute so many nodes at a time, for a graph whose activations do not fit into memory.
+            fanout: estimate from so many sampled neighbours of every node instead of from all.
 
         >>> from ltga.data import csbm
         >>> run = fit(csbm(num_nodes=60), protocol={"epochs": 2, "hidden_channels": 4})
         >>> run.predict(csbm(num_nodes=80, seed=1)).shape
         torch.Size([80])
         """
-        return self.predict_proba(data, batch_size).argmax(1)
+        return self.predict_proba(data, batch_size, fanout).argmax(1)
 
-    def predict_proba(self, data: Data | Dataset, batch_size: int | None = None) -> Tensor:
+    def predict_proba(
+        self, data: Graph, batch_size: int | None = None, fanout: int | Sequence[int] | None = None
+    ) -> Tensor:
         """The probability of every class ``[N, C]``; see :meth:`predict`."""
-        return predict_log_probs(self.model, self.typed, data, batch_size).exp()
+        return predict_log_probs(self.model, self.typed, data, batch_size, fanout).exp()
 
     def to(self, device: Device) -> Self:
         """The same run with its model on ``device``, where it then predicts and is explained.
@@ -130,7 +136,7 @@ def fit(
     protocol: Protocol | Mapping[str, Any] | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = False,
-    minibatch: MiniBatch | Mapping[str, Any] | None = None,
+    minibatch: MiniBatch | Mapping[str, Any] | Literal["auto"] | None = "auto",
     *,
     task: Literal["node", "link", "graph"] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -141,8 +147,9 @@ def fit(
     """Train a method on a graph.
 
     Args:
-        dataset: a dataset of any task, its name, a PyG ``Data`` (see :func:`ltga.data.dataset_from_data`), or a list
-            of them with a target each.
+        dataset: a dataset of any task, its name, a PyG ``Data`` (see :func:`ltga.data.dataset_from_data`), a list
+            of them with a target each, or a graph on disk (:func:`ltga.data.open_graph_folder`), which stays there if
+            it is trained by batches.
         method: a name of ``ltga.nn.methods.METHODS``.
         seed: decides weights and dropout. torch's global generator is left as it was found.
         split: which split of the dataset; (seed - 1) mod their number if left out, as in the paper.
@@ -150,7 +157,8 @@ def fit(
         callbacks: called with :class:`~ltga.train.EpochInfo` after every epoch.
         progress: show a line with loss, validation and q.
         minibatch: train an attention method on sampled neighbourhoods and evaluate it layer by layer, for
-            a graph whose activations do not fit into memory (see :class:`~ltga.train.MiniBatch`).
+            a graph whose activations do not fit into memory (see :class:`~ltga.train.MiniBatch`). If left out, that
+            is chosen, with a warning, where training on the whole graph would not fit; ``None`` for the whole graph.
         task: what to learn, if it does not follow from the data: ``"link"`` for the links of a graph with classes.
         options: settings of the task (:class:`~ltga.train.tasks.task_options.TaskOptions`).
         checkpoint: a folder in which a long run keeps a checkpoint: the same call after a crash goes on from there to
@@ -168,14 +176,19 @@ def fit(
     from ltga.train.tasks.task_run import execute_task, plan_task
 
     chosen = choose(dataset, task)
-    if not isinstance(chosen, Dataset) or task == "link":
-        batches = as_minibatch(minibatch)
+    if not isinstance(chosen, Dataset | GraphFolder) or task == "link":
+        batches = None if minibatch == "auto" else as_minibatch(minibatch)
         other = plan_task(chosen, method, seed, split, protocol, options, batches)
         keeper = checkpoint_in(checkpoint, other.id, checkpoint_every)
         return _settled(execute_task(other, callbacks, progress, keeper, device=device), keeper)
     if options is not None:
         raise InputError("options: node classification has none")
-    planned = plan_run(chosen, method, seed, split, as_protocol(protocol), minibatch=as_minibatch(minibatch))
+    settings = as_protocol(protocol)
+    free = free_bytes(find_device(device, settings.init, settings.backend))
+    graph, batches, why = graph_and_batches(chosen, [method], settings, minibatch, free)
+    if why:
+        warnings.warn(why, BatchesWarning, stacklevel=2)
+    planned = plan_run(graph, method, seed, split, settings, batches)
     keeper = checkpoint_in(checkpoint, planned.id, checkpoint_every)
     return _settled(execute(planned, callbacks, progress, keeper, device=device), keeper)
 
@@ -209,7 +222,7 @@ def execute(
         "observe_seconds": time.perf_counter() - trained,
         "median_epoch_seconds": float(np.median(epochs)),
     }
-    shape = shape_of(dataset.data, dataset.num_classes)
+    shape = shape_for(dataset)
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     if task.target.metric != "loss":
         observed["metric"] = task.target.metric
@@ -232,13 +245,8 @@ def take_part(
     place = find_device(device, protocol.init, protocol.backend)
     with own_random_numbers(place):
         torch.manual_seed(seed)
-        shape = shape_of(dataset.data, dataset.num_classes)
-        model = initialize(make_model(planned.method, protocol, shape), seed, protocol.init).to(place)
-        task = make_task(dataset, planned.split, model, protocol)
-        if planned.minibatch is not None:
-            task = BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), planned.minibatch, model, seed)
-        else:
-            task = moved(FocusedTask.of(task, model, protocol) if model.computes_parts else task, place)
+        model = initialize(make_model(planned.method, protocol, shape_for(dataset)), seed, protocol.init).to(place)
+        task = task_of(planned, model)
         return model, task, train(model, task, protocol, seed, callbacks, keeper, crew)
 
 
@@ -322,6 +330,19 @@ def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> Net
     return build_model(method, shape["in_channels"], shape["num_classes"], init=protocol.init, **settings)
 
 
+def task_of(planned: PlannedRun, model: Network) -> Task:
+    """What a planned run trains ``model`` on."""
+    dataset, batches, protocol = planned.dataset, planned.minibatch, planned.protocol
+    if isinstance(dataset, GraphFolder):
+        assert batches is not None
+        target = Classes.of(dataset, planned.split, protocol)
+        return BatchedTask.of_folder(dataset, planned.split, target, batches, model, planned.seed)
+    task = make_task(dataset, planned.split, model, protocol)
+    if batches is not None:
+        return BatchedTask.of(replace(task, x=dataset.data.x.contiguous()), batches, model, planned.seed)
+    return moved(FocusedTask.of(task, model, protocol) if model.computes_parts else task, device_of(model))
+
+
 def make_task(dataset: Dataset, split: int, model: Network, protocol: Protocol) -> Task:
     """The graph and a split as the loop wants them."""
     nodes = (mask.nonzero().squeeze(1) for mask in dataset.split(split))
@@ -340,6 +361,14 @@ def inputs_of(data: Data, model: Network, protocol: Protocol) -> tuple[Tensor | 
     compact = compact_form(dense) if protocol.init == "paired" and model.reads_sparse else None
     x = compact if isinstance(compact, SparseFeatures) else dense
     return x, assume_constant(data.edge_index), edge_attr
+
+
+def shape_for(dataset: Dataset | GraphFolder) -> dict[str, Any]:
+    """The sizes that a network for the classes of a graph needs."""
+    if isinstance(dataset, Dataset):
+        return shape_of(dataset.data, dataset.num_classes)
+    sizes = {"in_channels": dataset.num_features, "num_classes": dataset.num_classes, "num_nodes": dataset.num_nodes}
+    return {**sizes, "edge_dim": len(dataset.edge_columns) or None}
 
 
 def shape_of(data: Data, outputs: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from torch import Tensor
 from ltga.errors import InputError, TrainingError
 from ltga.kernels import SparseFeatures
 from ltga.nn.attention_inputs import Attention
+from ltga.nn.attention_statistics import attention_statistics
 from ltga.nn.interface import LayerWeights, Network
 from ltga.train.best_epoch import BestEpoch
 from ltga.train.crew import Crew, Learnable, Step, StepLoss
@@ -46,6 +47,11 @@ class Task:
     test: Tensor
     target: Objective = field(default_factory=Classes, kw_only=True)
 
+    @property
+    def on_disk(self) -> bool:
+        """Whether features and edges are in files, so that there is no ``edge_index`` and nothing of that size."""
+        return False
+
     def steps(self, epoch: int) -> Iterator[Task]:
         """What an epoch's gradient steps are taken on: here, once the whole graph."""
         yield self
@@ -71,6 +77,13 @@ class Task:
     def attention_weights(self, model: Network) -> LayerWeights | None:
         """Per layer ``edge_index`` and weights ``[E, H]`` without dropout; ``None`` for a network without attention."""
         return model.attention_weights(self.x, self.edge_index, self.edge_attr)
+
+    def observed(self, model: Network) -> tuple[Tensor, list[dict[str, Tensor]] | None]:
+        """Logits ``[N, C]``, and what attention looks like per layer and head; ``None`` for a network without."""
+        logits, layers = self.logits(model), self.attention_weights(model)
+        if layers is None:
+            return logits, None
+        return logits, [attention_statistics(weights, edges[1], len(self.y)) for edges, weights in layers]
 
 
 @dataclass(frozen=True)

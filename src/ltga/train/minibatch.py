@@ -11,14 +11,17 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ltga.data import NeighborSampler, Sample
+from ltga.data import GraphFolder, NeighborSampler, Sample
+from ltga.data.mapped_rows import MappedRows
 from ltga.data.sampling import check_fanout, check_whole, rows_of
 from ltga.errors import InputError
+from ltga.kernels import SparseFeatures
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import LayerWeights, Network
 from ltga.train.devices import device_of, moved, pinned
 from ltga.train.layerwise import BLOCK, Layerwise, check_layered
 from ltga.train.loop import Task
+from ltga.train.targets import Objective
 
 
 @dataclass(frozen=True)
@@ -86,12 +89,31 @@ class BatchedTask(Task):
     block: int
     device: torch.device
 
+    @property
+    def on_disk(self) -> bool:
+        return isinstance(self.x, MappedRows)
+
     @classmethod
     def of(cls, task: Task, settings: MiniBatch, model: Network, seed: int) -> BatchedTask:
         """``task``, whose features must be dense, in batches for ``model``."""
-        num_layers = len(check_layered(model))
         graph = Data(edge_index=task.edge_index, num_nodes=len(task.y))
-        sampler = NeighborSampler(graph, settings.per_layer(num_layers), task.train, settings.batch_size, seed=seed)
+        return cls._of(task, graph, settings, model, seed)
+
+    @classmethod
+    def of_folder(
+        cls, folder: GraphFolder, split: int, target: Objective, settings: MiniBatch, model: Network, seed: int
+    ) -> BatchedTask:
+        """A graph that stays on disk."""
+        parts = (mask.nonzero().squeeze(1) for mask in folder.split(split))
+        rows, attributes = folder.feature_rows, folder.attribute_rows
+        # Whoever wants its edge_index is to notice that there is none.
+        whole: Any = (rows, None, attributes, folder.target.y, *parts)
+        return cls._of(Task(*whole, target=target), folder, settings, model, seed)
+
+    @classmethod
+    def _of(cls, task: Task, graph: Data | GraphFolder, settings: MiniBatch, model: Network, seed: int) -> BatchedTask:
+        fanout = settings.per_layer(len(check_layered(model)))
+        sampler = NeighborSampler(graph, fanout, task.train, settings.batch_size, seed=seed)
         return cls(**vars(task), sampler=sampler, block=settings.block, device=device_of(model))
 
     def share(self, rank: int, size: int) -> BatchedTask:
@@ -104,7 +126,7 @@ class BatchedTask(Task):
             yield moved(step, device)
 
     def _step(self, sample: Sample) -> Task:
-        assert isinstance(self.x, Tensor)
+        assert not isinstance(self.x, SparseFeatures)
         attributes = None if self.edge_attr is None else rows_of(self.edge_attr, sample.edges)
         none = sample.seeds[:0]
         x, y = (rows_of(values, sample.nodes) for values in (self.x, self.y))
@@ -112,6 +134,15 @@ class BatchedTask(Task):
 
     def logits(self, model: Network) -> Tensor:
         return self._passes.logits(model)
+
+    def val_logits(self, model: Network) -> Tensor:
+        """Of no more of the graph than the validation nodes read, unless the course of an edge gate's q is followed.
+
+        On disk it is followed on the edges that they read.
+        """
+        if model.edge_gates() and not self.on_disk:
+            return super().val_logits(model)
+        return self._passes.logits(model, self.val)
 
     def hidden(self, model: Network) -> Tensor:
         return self._passes.hidden(model)
@@ -122,7 +153,10 @@ class BatchedTask(Task):
     def attention_weights(self, model: Network) -> LayerWeights:
         return self._passes.attention_weights(model)
 
+    def observed(self, model: Network) -> tuple[Tensor, list[dict[str, Tensor]]]:
+        return self._passes.observed(model)
+
     @cached_property
     def _passes(self) -> Layerwise:
-        assert isinstance(self.x, Tensor)
-        return Layerwise(self.x, self.edge_index, self.edge_attr, self.block)
+        assert not isinstance(self.x, SparseFeatures)
+        return Layerwise(self.x, self.sampler, self.edge_attr, self.block)

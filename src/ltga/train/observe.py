@@ -26,7 +26,8 @@ _CHUNK = 1 << 14  # edges whose endpoint features are held at once
 def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
     """Everything a record says about the trained model: numbers for the JSON, arrays beside it."""
     model.eval()
-    log_probs = task.logits(model).log_softmax(-1).cpu()
+    logits, statistics = task.observed(model)
+    log_probs = logits.log_softmax(-1).cpu()
     y = task.y.cpu()
     parts = {"train": task.train, "val": task.val, "test": task.test}
     parts = {part: nodes.cpu() for part, nodes in parts.items() if len(nodes)}
@@ -35,20 +36,24 @@ def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
         "predicted_share": {part: _shares(log_probs[nodes]) for part, nodes in parts.items()},
     }
     arrays: Arrays = {"log_probs": log_probs.numpy()}
-    layers = task.attention_weights(model)
-    if layers is not None:
-        numbers["attention"] = attention_numbers(layers, len(task.y), model)
+    if statistics is not None:
+        numbers["attention"] = statistics_numbers(statistics, model)
     if at_bound := model.heads_at_bound():
         numbers["heads_at_bound"] = at_bound
-    if model.edge_gates():
+    if model.edge_gates() and not task.on_disk:  # a row for each edge
         arrays.update(edge_covariates(model, task))
     return numbers, arrays
 
 
 def attention_numbers(layers: LayerWeights, nodes: int, model: Network) -> list[dict[str, list[float]]]:
     """Statistics of each layer's weights, a number per head, as a record has them."""
-    statistics = [moved(attention_statistics(weights, edges[1], nodes), CPU) for edges, weights in layers]
-    for layer, sparse in zip(statistics, _can_be_sparse(model, len(layers))):
+    return statistics_numbers([attention_statistics(weights, edges[1], nodes) for edges, weights in layers], model)
+
+
+def statistics_numbers(statistics: list[dict[str, Tensor]], model: Network) -> list[dict[str, list[float]]]:
+    """Statistics of each layer's weights as a record has them."""
+    statistics = [moved(layer, CPU) for layer in statistics]
+    for layer, sparse in zip(statistics, _can_be_sparse(model, len(statistics))):
         layer["zero_fraction"] = layer["zero_fraction"] * sparse
     return [{name: heads.tolist() for name, heads in layer.items()} for layer in statistics]
 

@@ -41,7 +41,8 @@ class DecoupledAdam:
     def index_gradient_norm(self) -> float:
         """Euclidean norm of the gradient that reaches the index parameters, 0 if there are none."""
         gradients = [parameter.grad for parameter in self.index if parameter.grad is not None]
-        return math.sqrt(sum(float(gradient.double().square().sum()) for gradient in gradients))
+        squares = [gradient.double().square().sum() for gradient in gradients]
+        return math.sqrt(sum(torch.stack(squares).tolist())) if squares else 0.0  # one number read, not one for each
 
     def step(self, epoch: int) -> None:
         """Update after ``epoch`` (counted from 1)."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from ltga.data import Dataset, dataset_from_data
+from ltga.data import Dataset, GraphFolder, dataset_from_data
 from ltga.data.load import load_graph
 from ltga.errors import InputError
 from ltga.nn.methods import find_method
@@ -31,7 +31,7 @@ class PlannedRun:
     ('gcn', 3, 64)
     """
 
-    dataset: Dataset
+    dataset: Dataset | GraphFolder
     protocol: Protocol
     minibatch: MiniBatch | None
     config: dict[str, Any]
@@ -59,7 +59,7 @@ class PlannedRun:
 
 
 def plan_run(
-    dataset: Dataset,
+    dataset: Dataset | GraphFolder,
     method: str,
     seed: int,
     split: int | None = None,
@@ -74,6 +74,10 @@ def plan_run(
     """
     protocol = protocol or Protocol.recommended()
     check_seed(seed)
+    if isinstance(dataset, GraphFolder) and minibatch is None:
+        raise InputError(
+            "dataset: a graph on disk is trained by batches; give minibatch, or dataset.dataset() to load it"
+        )
     split = (seed - 1) % dataset.num_splits if split is None else split
     if not isinstance(dataset.name, str):
         raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
@@ -100,15 +104,17 @@ def check_seed(seed: object) -> None:
         raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
 
 
-def _start_of_the_index(dataset: Dataset, split: int) -> float:
+def _start_of_the_index(dataset: Dataset | GraphFolder, split: int) -> float:
     """Sparse from the start where there is enough to learn from, softmax where there is not (docs/recipe.md)."""
     return 1.5 if float(dataset.split(split)[0].double().mean()) >= ENOUGH_LABELS else 1.0
 
 
-def as_dataset(dataset: Dataset | Data | str) -> Dataset:
+def as_dataset(dataset: Dataset | GraphFolder | Data | str) -> Dataset:
     """A dataset from what ``fit`` takes."""
     if isinstance(dataset, Dataset):
         return dataset
+    if isinstance(dataset, GraphFolder):
+        return dataset.dataset()
     if isinstance(dataset, str):
         return load_graph(dataset)
     if isinstance(dataset, Data):

@@ -9,7 +9,8 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from ltga.data import Dataset, MendedWarning, load_graph
+from ltga.data import Dataset, GraphFolder, MendedWarning, load_graph, open_graph_folder
+from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.readings import prepare_like, read_again
 from ltga.errors import InputError
 from ltga.train.fitting import Run
@@ -38,14 +39,37 @@ def graph_of(run: Run, source: Any = None, root: str | Path | None = None) -> Da
             ) from None
 
 
-def graph_to_predict(run: Run, source: Any = None, root: str | Path | None = None) -> tuple[Data, Sequence[Any]]:
-    """A graph for ``run.predict``, prepared like the run's own, and its nodes' ids; labels may be missing."""
+def graph_to_predict(
+    run: Run, source: Any = None, root: str | Path | None = None
+) -> tuple[Data | GraphFolder, Sequence[Any]]:
+    """A graph for ``run.predict``, prepared like the run's own, and its nodes' ids; labels may be missing.
+
+    A graph folder is opened, not loaded, if the network can be computed from there.
+    """
     reading = run.typed.reading
+    folder = (reading or {}).get("path") if source is None else source
+    if isinstance(folder, str | Path) and is_graph_folder(Path(folder).expanduser()) and run.model.layered:
+        opened = open_graph_folder(folder)
+        return opened, FolderNames(opened)
     if source is not None and reading is not None and "preparation" in reading:
         prepared = prepare_like(reading, source)
         return prepared.data(), prepared.node_ids
     dataset = graph_of(run) if source is None else load_graph(source, root)
     return dataset.data, ids_of(dataset)
+
+
+class FolderNames(Sequence[str]):
+    """What the nodes of a graph on disk are called, read as they are asked for."""
+
+    def __init__(self, folder: GraphFolder) -> None:
+        self._folder = folder
+
+    def __len__(self) -> int:
+        return self._folder.num_nodes
+
+    def __getitem__(self, at: Any) -> Any:
+        numbers = range(len(self))[at]
+        return self._folder.node_names(numbers) if isinstance(at, slice) else self._folder.node_names([numbers])[0]
 
 
 def ids_of(dataset: Dataset) -> Sequence[Any]:

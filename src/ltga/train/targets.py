@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ltga.data import Dataset
+from ltga.data import Dataset, GraphFolder
 from ltga.errors import InputError
 from ltga.train.metrics import score_classes
 from ltga.train.protocol import Protocol
@@ -41,9 +41,9 @@ class Classes:
     weights: Tensor | None = None
 
     @classmethod
-    def of(cls, dataset: Dataset, split: int, protocol: Protocol) -> Classes:
+    def of(cls, dataset: Dataset | GraphFolder, split: int, protocol: Protocol) -> Classes:
         """What ``protocol`` asks for, on a split of ``dataset``."""
-        labels = dataset.data.y[dataset.split(split)[0]]
+        labels = dataset.target.y[dataset.split(split)[0]]
         weights = balanced_weights(labels, dataset.num_classes) if protocol.class_weights else None
         metric = metric_of(dataset) if protocol.metric == "auto" else protocol.metric
         if metric in ("roc_auc", "average_precision") and dataset.num_classes != 2:
@@ -67,7 +67,7 @@ class Classes:
         return (logits.argmax(1) == labels).double().mean().item()
 
 
-def metric_of(dataset: Dataset) -> str:
+def metric_of(dataset: Dataset | GraphFolder) -> str:
     """What a graph is judged by: its authors' metric if it has one, else whatever its labels call for.
 
     Where every class has at least a third of an even share, that is accuracy. Two uneven classes are judged by the area
@@ -79,7 +79,8 @@ def metric_of(dataset: Dataset) -> str:
     """
     if dataset.facts is not None:
         return dataset.metric
-    shares = dataset.data.y[dataset.data.y >= 0].bincount(minlength=dataset.num_classes).double()
+    y = dataset.target.y
+    shares = y[y >= 0].bincount(minlength=dataset.num_classes).double()
     shares = shares[shares > 0] / shares.sum()
     if float(shares.min()) * len(shares) >= UNEVEN:
         return "accuracy"

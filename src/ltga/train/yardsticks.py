@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ltga.data import Dataset
+from ltga.data import Dataset, GraphFolder
 from ltga.train.metrics import classification_metrics
 
 MOST_VALUES = 20_000_000  # of features in the training part; above that only some of its nodes are learned from
@@ -22,7 +22,7 @@ class Yardstick:
     metrics: dict[str, float]
 
 
-def yardsticks(dataset: Dataset, split: int, part: str = "test") -> list[Yardstick]:
+def yardsticks(dataset: Dataset | GraphFolder, split: int, part: str = "test") -> list[Yardstick]:
     """The two yardsticks on a split of ``dataset``; seconds, and the same every time.
 
     >>> from ltga.data import csbm
@@ -31,7 +31,7 @@ def yardsticks(dataset: Dataset, split: int, part: str = "test") -> list[Yardsti
     """
     train, val, test = dataset.split(split)
     nodes = {"train": train, "val": val, "test": test}[part]
-    y = dataset.data.y
+    y = dataset.target.y
     counts = y[train].bincount(minlength=dataset.num_classes).double()
     # Shares of the classes, so that rankings are ties and the loss is the best a constant can do.
     constant = (counts / counts.sum()).log().expand(int(nodes.sum()), -1)
@@ -42,16 +42,17 @@ def yardsticks(dataset: Dataset, split: int, part: str = "test") -> list[Yardsti
     ]
 
 
-def _linear(dataset: Dataset, train: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
+def _linear(dataset: Dataset | GraphFolder, train: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
     """Log-probabilities ``[n, C]`` of logistic regression on standardised features."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    x, y = dataset.data.x.numpy(), dataset.data.y.numpy()
+    x = dataset.feature_rows if isinstance(dataset, GraphFolder) else dataset.data.x
+    y = dataset.target.y.numpy()
     chosen = np.flatnonzero(train.numpy())
-    most = max(MOST_VALUES // x.shape[1], dataset.num_classes)
+    most = max(MOST_VALUES // dataset.num_features, dataset.num_classes)
     if chosen.size > most:
         chosen = np.sort(np.random.default_rng(0).choice(chosen, most, replace=False))
     known = np.unique(y[chosen])
@@ -62,6 +63,7 @@ def _linear(dataset: Dataset, train: torch.Tensor, nodes: torch.Tensor) -> torch
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=100))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a yardstick need not be exact
-            model.fit(x[chosen], y[chosen])
-        found[:, known] = model.predict_log_proba(x[nodes.numpy()])
+            model.fit(x[torch.from_numpy(chosen)].numpy(), y[chosen])
+        for at in torch.arange(len(found)).split(most):
+            found[np.ix_(at, known)] = model.predict_log_proba(x[nodes.nonzero().squeeze(1)[at]].numpy())
     return torch.from_numpy(found).double().log_softmax(-1)

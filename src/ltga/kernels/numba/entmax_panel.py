@@ -109,7 +109,7 @@ def newton_step(first, last, ptr, d, totals, steps, nu, low, high):  # type: ign
 
 @row()
 def entmax_panel_backward(first, last, ptr, h, q, weights, grad, grad_q, block, room):  # type: ignore[no-untyped-def]
-    """Turn ``grad`` of rows first..last, head h, from that of the weights into that of the logits, and add to grad_q."""
+    """Turn ``grad`` of a head of rows first..last from that of the weights into that of the logits; add to grad_q."""
     at, edges = ptr[first], ptr[last] - ptr[first]
     logs, shares, slacks, means, weighted = room[1], room[2], room[3], room[4], room[5]
     d = np.float64(q[0, h]) - 1.0

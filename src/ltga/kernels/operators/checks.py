@@ -10,7 +10,6 @@ from ltga.kernels.codes import GIVEN, NORMALIZERS, SCORINGS
 from ltga.kernels.operators.operands import Kind, Operands, Results, Structure
 from ltga.kernels.runtime.backends import MOST_CHANNELS, runs_triton
 
-
 DTYPES = tuple(torch.int64 if name in ("ptr", "tptr") else torch.int32 for name in Structure._fields)
 RANKS = tuple(3 if name in ("x", "target", "edge_weight") else 2 for name in Operands._fields)
 

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 from ltga.data import (
     Dataset,
     GraphCollection,
+    GraphFolder,
     LinkSplit,
     NodeDataset,
     Triples,
@@ -19,12 +20,14 @@ from ltga.data import (
     dataset_from_data,
     load_dataset,
     make_target,
+    open_graph_folder,
 )
-from ltga.data.dataset_names import TASKS
+from ltga.data.dataset_names import TASKS, looks_like_a_path
+from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.split_masks import fingerprint_of
 from ltga.errors import InputError
 
-Anything = Dataset | NodeDataset | GraphCollection | Triples | LinkSplit
+Anything = Dataset | GraphFolder | NodeDataset | GraphCollection | Triples | LinkSplit
 _FEW = 20  # whole numbers stored as fractions with no more values than this may be classes or numbers
 
 
@@ -38,6 +41,7 @@ def choose(data: Any, task: str | None = None) -> Anything:
     chosen = _as_dataset(data, task)
     fits = {
         Dataset: ("node", "link"),
+        GraphFolder: ("node",),
         NodeDataset: ("node", "link"),
         GraphCollection: ("graph",),
         Triples: ("link",),
@@ -56,6 +60,10 @@ def fingerprint(data: Any) -> str:
 
 
 def _as_dataset(data: Any, task: str | None) -> Anything:
+    if isinstance(data, str | Path) and looks_like_a_path(str(data)) and is_graph_folder(Path(data).expanduser()):
+        data = open_graph_folder(data)
+    if isinstance(data, GraphFolder):
+        return data.dataset() if task == "link" else data  # which edges are held out is drawn in memory
     if isinstance(data, Dataset | NodeDataset | GraphCollection | Triples | LinkSplit):
         return data
     if isinstance(data, str | Path):

@@ -18,7 +18,7 @@ from ltga.train.fitting import inputs_of, make_model, shape_of
 from ltga.train.focus import FocusedTask
 from ltga.train.loop import Task
 from ltga.train.minibatch import BatchedTask, MiniBatch
-from ltga.train.observe import attention_numbers
+from ltga.train.observe import statistics_numbers
 from ltga.train.predict import as_trained
 from ltga.train.protocol import Protocol
 from ltga.train.tasks.objectives import objective_for
@@ -60,7 +60,8 @@ def prepare(
 @torch.no_grad()
 def _observe(model: Network, task: Task) -> Observed:
     model.eval()
-    logits, y = task.logits(model).cpu(), task.y.cpu()
+    given, statistics = task.observed(model)
+    logits, y = given.cpu(), task.y.cpu()
     parts = {part: getattr(task, part).cpu() for part in ("train", "val", "test")}
     metrics = {
         part: task.target.metrics(logits[nodes], y[nodes])  # type: ignore[attr-defined]
@@ -68,9 +69,8 @@ def _observe(model: Network, task: Task) -> Observed:
         if len(nodes)
     }
     numbers: dict[str, Any] = {"metrics": metrics}
-    layers = task.attention_weights(model)
-    if layers is not None:
-        numbers["attention"] = attention_numbers(layers, len(task.y), model)
+    if statistics is not None:
+        numbers["attention"] = statistics_numbers(statistics, model)
     return numbers, {"outputs": logits.numpy()}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ltga.data import Dataset, GraphCollection, LinkSplit, NodeDataset, Triples, split_links
+from ltga.data import Dataset, GraphCollection, GraphFolder, LinkSplit, NodeDataset, Triples, split_links
 from ltga.errors import InputError, RecordError
 from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
@@ -140,6 +140,7 @@ def plan_task(
 ) -> PlannedTask:
     """A run on any task but node classification; a graph with classes is asked for its links."""
     check_seed(seed)
+    data = data.dataset() if isinstance(data, GraphFolder) else data
     splits = getattr(data, "num_splits", 1)
     task = str(data.task)
     if isinstance(data, Dataset):
