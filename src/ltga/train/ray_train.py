@@ -73,9 +73,11 @@ class RayWorkers:
         return files
 
     def _train(self, ray: Any, planned: PlannedRun, callbacks: tuple[Callback, ...], folder: Path) -> dict[str, bytes]:
-        from ray import train
-        from ray.train.torch import TorchConfig, TorchTrainer
-
+        try:
+            from ray import train
+            from ray.train.torch import TorchConfig, TorchTrainer
+        except ImportError as error:
+            raise InputError(f"engine: Ray Train lacks a package ({error}); pip install 'ltga[ray]'") from None
         name = f"ray-{secrets.token_hex(8)}"  # nobody else's, and a sign for the workers that they see this folder
         (folder / name).mkdir(parents=True)
         trainer = TorchTrainer(
