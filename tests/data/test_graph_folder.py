@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -336,6 +337,15 @@ def test_a_copy_is_compared_with_its_checksums_once(
     assert len(read) == 5
     open_graph_folder(folder)
     assert len(read) == 5
+
+
+def test_another_process_gets_the_path_not_the_arrays(sound: Path) -> None:
+    graph = open_graph_folder(sound)
+    graph.name = "renamed"
+    sent = pickle.dumps(graph)
+    assert len(sent) < 1000
+    again = pickle.loads(sent)
+    assert again.name == "renamed" and again.fingerprint == graph.fingerprint
 
 
 def test_folders_of_the_version_before_are_read(sound: Path, tmp_path: Path) -> None:
