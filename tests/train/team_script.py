@@ -13,10 +13,11 @@ from torch_geometric.data import Data
 from ltga.data import NeighborSampler, csbm
 from ltga.nn import LTGA
 from ltga.nn.readout import GraphNetwork
+from ltga.train.assembly import make_model
 from ltga.train.checkpoint import Checkpoint
 from ltga.train.crew import StepLoss
 from ltga.train.distributed import Idle, Team, join
-from ltga.train.fitting import execute, make_model, take_part
+from ltga.train.fitting import execute, take_part
 from ltga.train.loop import EpochInfo
 from ltga.train.minibatch import BatchedTask, MiniBatch
 from ltga.train.planned import plan_run

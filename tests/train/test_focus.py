@@ -8,7 +8,7 @@ import torch
 from ltga.data import csbm
 from ltga.nn.build import build_model
 from ltga.train import Protocol, fit, focus
-from ltga.train.fitting import make_task
+from ltga.train.assembly import make_task
 from ltga.train.focus import FocusedTask
 
 

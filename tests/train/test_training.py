@@ -15,7 +15,7 @@ from ltga.nn.interface import Network
 from ltga.nn.methods import METHODS
 from ltga.nn.network import LTGA
 from ltga.train import EpochInfo, Protocol, fit
-from ltga.train.fitting import make_task
+from ltga.train.assembly import make_task
 from ltga.train.loop import train
 from ltga.train.observe import observe
 from ltga.train.optimizer import DecoupledAdam

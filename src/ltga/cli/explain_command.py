@@ -15,7 +15,7 @@ from ltga.data import Preparation
 from ltga.errors import InputError
 from ltga.explanation.explain import explain
 from ltga.train.find_run import find_run
-from ltga.train.fitting import Run, load_run
+from ltga.train.finished import Run, load_run
 from ltga.train.run_graph import graph_of
 from ltga.train.tasks.run_data import data_of
 

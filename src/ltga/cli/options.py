@@ -51,6 +51,49 @@ def preparation(words: list[str] | None) -> Preparation | None:
         raise InputError(f"--{error}") from None
 
 
+Graph = Annotated[
+    str | None,
+    typer.Argument(
+        help="A dataset's name (see `ltga datasets`), or your own graph: a folder with edges.csv and nodes.csv (or "
+        ".parquet), or a .graphml, .gexf, .gml, .mtx, .edges, .npz or .safetensors file. "
+        "Default: digits-noise, the embedded demo.",
+        autocompletion=complete_dataset,
+    ),
+]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        help="Methods, comma-separated (see `ltga methods`). Default: gatv2,ltga-head,entmax-head.",
+        autocompletion=complete_methods,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting of the protocol, for example epochs=500; repeatable. Wins over --config.",
+        autocompletion=complete_setting,
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="TOML file with dataset, method, seeds and a table \\[protocol]. Loses to the command line."),
+]
+RunFolder = Annotated[Path, typer.Option(help="Folder where short ids are looked up.")]
+Convention = Annotated[
+    str | None,
+    typer.Option(help="Your own graph: what a row of edges means: 'directed', 'undirected, once', 'both directions'."),
+]
+Prepare = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prepare",
+        metavar="OPTION=VALUE",
+        help="Your own tables: how they become numbers, for example label=churned or scale=none; repeatable. "
+        "`ltga check` says what is done.",
+    ),
+]
 Data = Annotated[
     Path | None,
     typer.Option(

@@ -19,7 +19,7 @@ from ltga.data.atomic import write_atomic
 from ltga.data.catalogue import CATALOGUE
 from ltga.data.table_targets import SEPARATOR
 from ltga.errors import InputError
-from ltga.train.fitting import Run, load_run
+from ltga.train.finished import Run, load_run
 from ltga.train.run_graph import graph_of, graph_to_predict
 from ltga.train.tasks.task_run import TaskRun
 

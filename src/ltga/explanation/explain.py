@@ -16,8 +16,9 @@ from ltga.explanation.node_classes import NodeClasses
 from ltga.explanation.result import Explanation
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.interface import Network
+from ltga.train.assembly import make_model, make_task
 from ltga.train.devices import device_of, moved
-from ltga.train.fitting import Run, load_run, make_model, make_task
+from ltga.train.finished import Run, load_run
 from ltga.train.planned import as_dataset
 from ltga.train.protocol import Protocol
 from ltga.train.run_graph import graph_of

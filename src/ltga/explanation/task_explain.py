@@ -15,8 +15,9 @@ from ltga.explanation.node_values import NodeValues
 from ltga.explanation.result import Explanation
 from ltga.nn.composed import Composed
 from ltga.nn.decoders import TypedLinkNetwork
+from ltga.train.assembly import inputs_of
 from ltga.train.devices import device_of, moved
-from ltga.train.fitting import Run, inputs_of
+from ltga.train.finished import Run
 from ltga.train.tasks.objectives import Scale
 from ltga.train.tasks.run_data import data_of
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
         LTGAMultiLabelClassifier,
         LTGARegressor,
     )
-    from ltga.train.fitting import Run, fit, load_run
+    from ltga.train.finished import Run, load_run
+    from ltga.train.fitting import fit
     from ltga.train.loop import EpochInfo
     from ltga.train.minibatch import MiniBatch
     from ltga.train.protocol import Protocol
@@ -46,7 +47,8 @@ __getattr__ = lazy_names(
         "ltga.train.estimators": (
             "LTGAGraphClassifier LTGAGraphRegressor LTGALinkPredictor LTGAMultiLabelClassifier LTGARegressor"
         ),
-        "ltga.train.fitting": "Run fit load_run",
+        "ltga.train.finished": "Run load_run",
+        "ltga.train.fitting": "fit",
         "ltga.train.loop": "EpochInfo",
         "ltga.train.minibatch": "MiniBatch",
         "ltga.train.protocol": "Protocol",

@@ -17,7 +17,7 @@ from torch import Tensor
 from ltga.data.bounds import in_a_line
 from ltga.data.tensor_files import TensorFile, check_suffix
 from ltga.errors import InputError, RecordError
-from ltga.train.fitting import Run, rebuild_model
+from ltga.train.finished import Run, rebuild_model
 from ltga.train.record_schema import checked_record
 from ltga.train.tasks.task_run import TaskRun, rebuild
 

@@ -13,7 +13,7 @@ from ltga.data import Dataset, GraphFolder, MendedWarning, NodeDataset, load_dat
 from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.readings import prepare_like, read_again
 from ltga.errors import InputError
-from ltga.train.fitting import Run
+from ltga.train.finished import Run
 
 
 def graph_of(run: Run, source: Any = None, root: str | Path | None = None) -> Dataset:

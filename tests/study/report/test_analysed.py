@@ -32,7 +32,7 @@ from ltga.study.report.names import label
 from ltga.study.report.sections import PARTS
 from ltga.study.report.tables import Cell
 from ltga.train import Protocol
-from ltga.train.fitting import Run, load_run
+from ltga.train.finished import Run, load_run
 from oracles.figures import covering
 
 NOISE, SMALL = "digits-noise:k=1,planted_per_edge=1", "csbm:num_nodes=60"

@@ -12,7 +12,7 @@ from ltga.data import Dataset
 from ltga.errors import InputError
 from ltga.explanation.reliability import reliability
 from ltga.study.analyses.inputs import check_graph
-from ltga.train.fitting import Run
+from ltga.train.finished import Run
 from ltga.train.metrics import classification_metrics
 
 PARTS = ("train", "val", "test")

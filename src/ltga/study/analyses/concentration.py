@@ -17,7 +17,7 @@ from ltga.data import Dataset
 from ltga.errors import InputError
 from ltga.nn.attention_statistics import attention_statistics
 from ltga.study.analyses.inputs import attention_of, task_of
-from ltga.train.fitting import Run
+from ltga.train.finished import Run
 
 POINTS = 201
 

@@ -17,7 +17,7 @@ from ltga.nn.index import EntropicIndex, FrozenIndex
 from ltga.nn.modifiers import Modifiers
 from ltga.nn.network import LTGA
 from ltga.study.analyses.inputs import indexed_model, task_of
-from ltga.train.fitting import Run
+from ltga.train.finished import Run
 from ltga.train.loop import Task
 from ltga.train.metrics import classification_metrics
 

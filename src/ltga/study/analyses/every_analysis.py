@@ -20,7 +20,7 @@ from ltga.study.analyses.gate import gate_bins, gate_summary, q_histogram
 from ltga.study.analyses.inputs import attention_of, task_of
 from ltga.study.analyses.pruning import planted_edges_found, pruned_against_kept
 from ltga.study.analyses.smoothing import smoothing
-from ltga.train.fitting import Run
+from ltga.train.finished import Run
 
 Frames = dict[str, pd.DataFrame]
 POINTS = 101  # of a kept Lorenz curve

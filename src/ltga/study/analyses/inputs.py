@@ -8,7 +8,8 @@ from torch import Tensor
 from ltga.data import Dataset
 from ltga.errors import InputError
 from ltga.nn.network import LTGA
-from ltga.train.fitting import Run, make_task
+from ltga.train.assembly import make_task
+from ltga.train.finished import Run
 from ltga.train.loop import Task
 
 

@@ -17,7 +17,7 @@ from ltga.errors import InputError
 from ltga.study.analyses.clusters import group_difference
 from ltga.study.analyses.inputs import attention_of, task_of
 from ltga.study.analyses.similarity import edge_cosine
-from ltga.train.fitting import Run
+from ltga.train.finished import Run
 
 QUANTITIES = ("label_agreement", "feature_cosine", "source_degree", "target_degree")
 

@@ -21,7 +21,7 @@ from ltga.kernels import SparseFeatures
 from ltga.nn.interface import Network
 from ltga.study.analyses.inputs import task_of
 from ltga.study.analyses.similarity import edge_cosine
-from ltga.train.fitting import Run
+from ltga.train.finished import Run
 from ltga.train.loop import Task
 
 

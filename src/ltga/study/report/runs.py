@@ -18,7 +18,7 @@ from ltga.study.archive import stored_records
 from ltga.study.experiment import PAIRED
 from ltga.study.lookup import by_spec, find_among
 from ltga.study.spec import load_if_here
-from ltga.train.fitting import load_run
+from ltga.train.finished import load_run
 from ltga.train.record import Record, imported_from
 from ltga.train.storage import read_arrays
 

@@ -15,8 +15,8 @@ from ltga.data import GraphCollection
 from ltga.errors import InputError
 from ltga.nn.interface import Network
 from ltga.nn.readout import GraphNetwork
+from ltga.train.assembly import make_model
 from ltga.train.devices import device_of, moved, pinned
-from ltga.train.fitting import make_model
 from ltga.train.minibatch import MiniBatch
 from ltga.train.observe import attention_numbers
 from ltga.train.predict import as_trained

@@ -15,8 +15,8 @@ from ltga.data.links import NEGATIVES, LinkSplit, Part
 from ltga.errors import InputError
 from ltga.nn.decoders import LinkNetwork
 from ltga.nn.interface import Network
+from ltga.train.assembly import inputs_of, make_model, shape_of
 from ltga.train.devices import CPU, device_of, moved, pinned
-from ltga.train.fitting import inputs_of, make_model, shape_of
 from ltga.train.minibatch import MiniBatch
 from ltga.train.observe import attention_numbers
 from ltga.train.predict import as_trained

@@ -13,8 +13,8 @@ from torch_geometric.data import Data
 from ltga.data import Dataset, NodeDataset
 from ltga.errors import InputError
 from ltga.nn.interface import Network
+from ltga.train.assembly import inputs_of, make_model, shape_of
 from ltga.train.devices import device_of, moved
-from ltga.train.fitting import inputs_of, make_model, shape_of
 from ltga.train.focus import FocusedTask
 from ltga.train.loop import Task
 from ltga.train.minibatch import BatchedTask, MiniBatch

@@ -10,7 +10,7 @@ from typing import Any
 from ltga.data import Dataset, LinkSplit, MendedWarning, NodeDataset, load_dataset, split_links
 from ltga.data.readings import read_again
 from ltga.errors import InputError
-from ltga.train.fitting import Run
+from ltga.train.finished import Run
 from ltga.train.tasks.choose import Anything, choose, fingerprint
 
 

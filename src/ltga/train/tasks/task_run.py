@@ -22,7 +22,7 @@ from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
 from ltga.train.crew import Crew
 from ltga.train.devices import Device, find_device, own_random_numbers
-from ltga.train.fitting import Run, check_sizes
+from ltga.train.finished import Run, check_sizes
 from ltga.train.loop import Callback, Keeper, Outcome, train
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import ENOUGH_LABELS, check_seed

@@ -14,8 +14,8 @@ from ltga.data import Triples
 from ltga.errors import InputError
 from ltga.nn.decoders import TypedLinkNetwork
 from ltga.nn.interface import Network
+from ltga.train.assembly import make_model
 from ltga.train.devices import CPU, device_of, moved
-from ltga.train.fitting import make_model
 from ltga.train.minibatch import MiniBatch
 from ltga.train.observe import attention_numbers
 from ltga.train.protocol import Protocol

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from ltga.data import Dataset
 from ltga.data.atomic import write_atomic
 from ltga.errors import InputError
-from ltga.train.fitting import Run, execute
+from ltga.train.finished import Run
+from ltga.train.fitting import execute
 from ltga.train.loop import Callback
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import PlannedRun, plan_run

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ltga.train.fitting import Run, load_run
+from ltga.train.finished import Run, load_run
 from ltga.train.planned import PlannedRun
 from ltga.train.tasks.task_run import PlannedTask
 from ltga.train.tuning.trials import LOWER_IS_BETTER, Candidates, Trial

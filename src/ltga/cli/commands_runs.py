@@ -1,0 +1,120 @@
+"""Commands about finished runs: explain, predict, runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ltga.cli.options import (
+    Convention,
+    Data,
+    Device,
+    Json,
+    Prepare,
+    RunFolder,
+    preparation,
+)
+from ltga.cli.terminal import messages, results
+
+
+def explain(
+    run: Annotated[Path, typer.Argument(help="A stored run: the path of its record, or its first digits in runs/.")],
+    page: Annotated[Path | None, typer.Option(help="Write a page to look at (.html).")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="Write every edge, layer and head (.parquet).")] = None,
+    graphml: Annotated[Path | None, typer.Option(help="Write the graph with its weights (.graphml).")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write every edge, a row each (.csv).")] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(
+            "--node", "--item", help="Look closely at a node (id or number), two nodes (A,B), or a graph of many."
+        ),
+    ] = None,
+    graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
+    convention: Convention = None,
+    prepare: Prepare = None,
+    device: Device = "auto",
+    data: Data = None,
+) -> None:
+    """Show what attention did in a run, and which edges it ignored.
+
+    Example: ltga explain runs/1c556dcb.json --page out.html
+    """
+    from ltga.cli.explain_command import explain_run
+
+    explain_run(
+        results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device, csv
+    )
+
+
+def predict(
+    run: Annotated[str, typer.Argument(help="A stored run: the path of its record, or the first digits of its id.")],
+    graph: Annotated[
+        str | None,
+        typer.Argument(help="The graph to predict on, read and prepared as the run's own. Default: that one."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write the predictions: .csv or .parquet.")] = Path(
+        "predictions.csv"
+    ),
+    runs: RunFolder = Path("runs"),
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Compute so many nodes at a time, for a graph larger than memory allows.")
+    ] = None,
+    fanout: Annotated[
+        str | None,
+        typer.Option(help="Estimate from so many sampled neighbours of every node, as for `ltga train`, not from all."),
+    ] = None,
+    device: Device = "auto",
+    new_category: Annotated[
+        str | None,
+        typer.Option(help="A category that the run has not seen: 'error' or 'other'. Default: as for the run."),
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Write every node's id, most probable class and probabilities, for the run's graph, a grown one or another.
+
+    Example: ltga predict 1c556dcb my-graph/ --out predictions.csv
+    """
+    from ltga.train.find_run import find_run
+
+    if new_category not in (None, "error", "other"):
+        raise typer.BadParameter(f"--new-category: got {new_category!r}; use 'error' or 'other'")
+    record = find_run(run, runs)
+    from ltga.cli.predict_command import predict_to_file
+
+    sampled = None
+    if fanout is not None:
+        from ltga.train.batches import parse_fanout
+
+        sampled = parse_fanout(fanout)
+    predict_to_file(results(), record, graph, out, data, batch_size, device, sampled, new_category)
+
+
+def runs(
+    folder: Annotated[Path, typer.Argument(help="A folder of runs.")] = Path("runs"),
+    chosen: Annotated[
+        list[str] | None, typer.Argument(help="Only these, by the first digits of their ids.", show_default=False)
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the runs that are named.")] = False,
+    json_wanted: Json = False,
+) -> None:
+    """List stored runs with their short ids, scores and settings, compare a few of them, or delete them.
+
+    Examples:
+
+    ltga runs
+
+    ltga runs runs 1c55 9f02
+
+    ltga runs runs 1c55 --delete
+    """
+    from ltga.train.find_run import check_folder
+
+    check_folder(folder)
+    from ltga.cli.runs_command import delete_runs, list_runs
+
+    if delete:
+        delete_runs(results(), folder, chosen or ())
+    else:
+        list_runs(results(), messages(), folder, chosen or (), json_wanted)
