@@ -17,9 +17,9 @@ import ltga
 from fixtures.task_runs import DATA, QUICK, shaken, task_runs  # noqa: F401
 from ltga.data import Dataset
 from ltga.explanation.graphs import Graphs
-from ltga.explanation.links import PlainLinks, TypedLinks
 from ltga.explanation.molecule import orders_of, places, symbols_of
 from ltga.explanation.node_values import NodeValues
+from ltga.explanation.pairs_of_nodes import PlainLinks, TypedLinks
 from ltga.train import load_run
 
 KINDS = {"numbers": NodeValues, "labels": NodeValues, "links": PlainLinks, "triples": TypedLinks}

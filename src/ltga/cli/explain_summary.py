@@ -14,8 +14,8 @@ from rich.table import Table
 from ltga.cli.terminal import plain_table
 from ltga.errors import InputError
 from ltga.explanation.graphs import Graphs
-from ltga.explanation.links import Links, PlainLinks
 from ltga.explanation.node_classes import NodeClasses
+from ltga.explanation.pairs_of_nodes import Links, PlainLinks
 from ltga.explanation.result import Explanation
 from ltga.nn.methods import find_method
 from ltga.train.record import headline_score

@@ -27,7 +27,7 @@ class Explanation:
     Edges come in the order of the graph's ``edge_index``; the self-loops that attention adds come last, one per node (a
     self-loop of the graph's own is replaced by it, as in PyG). What belongs to a task is in the subclasses:
     :class:`~ltga.explanation.node_classes.NodeClasses`, :class:`~ltga.explanation.node_values.NodeValues`,
-    :class:`~ltga.explanation.links.Links` and :class:`~ltga.explanation.graphs.Graphs`.
+    :class:`~ltga.explanation.pairs_of_nodes.Links` and :class:`~ltga.explanation.graphs.Graphs`.
 
     Attributes:
         record: the run's record.

@@ -10,8 +10,8 @@ import torch
 from ltga.data import GraphCollection, LinkSplit, NodeDataset, Triples
 from ltga.explanation.explain import attended, looked_into
 from ltga.explanation.graphs import Graphs, joined
-from ltga.explanation.links import PlainLinks, TypedLinks
 from ltga.explanation.node_values import NodeValues
+from ltga.explanation.pairs_of_nodes import PlainLinks, TypedLinks
 from ltga.explanation.result import Explanation
 from ltga.nn.composed import Composed
 from ltga.nn.decoders import TypedLinkNetwork

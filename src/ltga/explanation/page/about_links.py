@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ltga.explanation.links import Links, TypedLinks
 from ltga.explanation.page.about import About, Places, ignoring_most, score_tile
+from ltga.explanation.pairs_of_nodes import Links, TypedLinks
 
 EACH = 20  # pairs of each group in the table
 BINS = 20

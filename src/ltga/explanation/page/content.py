@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ltga.explanation.graphs import Graphs
-from ltga.explanation.links import Links
 from ltga.explanation.node_classes import NodeClasses
 from ltga.explanation.node_values import NodeValues
 from ltga.explanation.page.about import About
@@ -17,6 +16,7 @@ from ltga.explanation.page.about_links import about_links
 from ltga.explanation.page.about_values import about_values
 from ltga.explanation.page.packing import has_one_index_per_head, pack
 from ltga.explanation.page.sample import PAGE_BYTES, Sample, choose_nodes, sample_words
+from ltga.explanation.pairs_of_nodes import Links
 from ltga.explanation.result import Explanation
 from ltga.nn.methods import find_method
 from ltga.train.record import plain
