@@ -132,7 +132,7 @@ def may_fuse(layer: Any, edge_index: Any, embeddings: Sequence[Tensor | None], m
 def _propagates_as_pyg_does(layer: MessagePassing) -> bool:
     """PyG generates a ``propagate`` for every class, in a module named after it; any other one is the user's."""
     propagate = getattr(layer.propagate, "__func__", layer.propagate)
-    return propagate is MessagePassing.propagate or propagate.__module__ in _generated_modules(type(layer))
+    return propagate is MessagePassing.propagate or propagate.__module__ in _generated_modules(type(layer))  # type: ignore[arg-type]
 
 
 @cache
