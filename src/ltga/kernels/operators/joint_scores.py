@@ -72,7 +72,8 @@ class _JointScores(torch.autograd.Function):
         if wants_definition(grad):
 
             def definition(*own: Any) -> tuple[Tensor]:
-                return (plain_joint_scores(*own, *structure[:3], ctx.slope),)  # type: ignore[call-arg]
+                settings: Any = (*structure[:3], ctx.slope)
+                return (plain_joint_scores(*own, *settings),)
 
             need = ctx.needs_input_grad[:3]
             return (*differentiable_gradients(definition, (x, left, right), need, (grad,)), *nothing)
