@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from ltga.data import NeighborSampler, csbm
+from ltga.data import csbm
 from ltga.nn import LTGA
 from ltga.nn.readout import GraphNetwork
 from ltga.train.assembly import make_model
@@ -18,7 +18,7 @@ from ltga.train.checkpoint import Checkpoint
 from ltga.train.crew import StepLoss
 from ltga.train.distributed import Idle, Team, join
 from ltga.train.fitting import execute, take_part
-from ltga.train.loop import EpochInfo
+from ltga.train.loop import EpochInfo, Task
 from ltga.train.minibatch import BatchedTask, MiniBatch
 from ltga.train.planned import plan_run
 from ltga.train.protocol import Protocol
@@ -125,9 +125,8 @@ def main(folder: Path) -> None:
         steps = {}
         for name, weights, prior in (("plain", None, 0.0), ("weighed", CLASS_WEIGHTS, PRIOR)):
             model = network()
-            sampler = NeighborSampler(Data(edge_index=edge_index, num_nodes=len(y)), [-1, -1], train, 7, seed=1)
-            target = Classes("loss", weights)
-            task = BatchedTask(x, edge_index, None, y, train, val, val, sampler=sampler, block=64, target=target)
+            whole = Task(x, edge_index, None, y, train, val, val, target=Classes("loss", weights))
+            task = BatchedTask.of(whole, MiniBatch(7, -1), model, seed=1)
             steps[name] = gradients(team, model, task, prior, lambda step: _node_numbers(x, step))
         norm = graph_network()
         steps["norm"] = gradients(team, norm, graph_task(), 0.0, lambda step: step.train.tolist())

@@ -42,7 +42,7 @@ def choose(data: Any, task: str | None = None) -> Anything:
     fits = {
         Dataset: ("node", "link"),
         GraphFolder: ("node",),
-        NodeDataset: ("node", "link"),
+        NodeDataset: ("node",),  # for its links give the PyG Data without y
         GraphCollection: ("graph",),
         Triples: ("link",),
         LinkSplit: ("link",),
