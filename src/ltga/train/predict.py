@@ -58,7 +58,12 @@ def predict_log_probs(
     if fanout is not None:
         return _sampled(model, graph, batch_size, fanout).log_softmax(-1)
     if batch_size is not None or isinstance(graph, GraphFolder):
-        return Layerwise(x, structure, edge_attr, batch_size or BLOCK).logits(model).log_softmax(-1).cpu()
+        return (
+            Layerwise(x, structure, edge_attr, BLOCK if batch_size is None else batch_size)
+            .logits(model)
+            .log_softmax(-1)
+            .cpu()
+        )
     logits: Tensor = model(*moved((x, structure, edge_attr), device_of(model)))
     return logits.log_softmax(-1).cpu()
 
