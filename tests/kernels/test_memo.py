@@ -146,7 +146,7 @@ def test_a_promise_spares_the_hash_but_not_torchs_own_count(monkeypatch):
     promised = assume_constant(edges)
     assert promised.data_ptr() == edges.data_ptr() and torch.equal(promised, edges)
     first = neighbourhoods(promised, 3, 3, False)
-    monkeypatch.setattr("ltga.kernels.runtime.memo.fingerprint", lambda tensor: pytest.fail("not believed"))
+    monkeypatch.setattr("ltga.kernels.runtime.memo.content_of", lambda tensor: pytest.fail("not believed"))
     assert neighbourhoods(promised, 3, 3, False) is first
     monkeypatch.undo()
     edges[0, 0] = 2  # by torch, on the original: noticed all the same
@@ -201,3 +201,14 @@ def test_features_that_were_dense_may_become_sparse_and_the_other_way():
     assert isinstance(compact_form(sparse), SparseFeatures)
     sparse.numpy()[:] = 1
     assert compact_form(sparse) is None or torch.equal(compact_form(sparse).to_dense(), sparse)
+
+
+@pytest.mark.parametrize("nodes", [100, 40_000])  # remembered by a copy, and by a hash
+def test_a_write_behind_torchs_back_is_noticed_at_any_size(nodes):
+    edges = torch.arange(2 * nodes).remainder(nodes).view(2, nodes)
+    first = neighbourhoods(edges, nodes, nodes, False)
+    assert neighbourhoods(edges, nodes, nodes, False) is first
+    edges.numpy()[0, nodes // 2] = 0
+    second = neighbourhoods(edges, nodes, nodes, False)
+    assert second is not first
+    assert torch.equal(second.edge_index, edges)
