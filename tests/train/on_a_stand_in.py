@@ -2,7 +2,9 @@
 
 Run by test_devices.py in a process of its own (see fixtures/stand_in_device.py), or by hand:
 
-    pytest tests/train/on_a_stand_in.py
+    LTGA_STAND_IN=1 pytest tests/train/on_a_stand_in.py
+
+Without that variable it is not even imported (conftest.py), because what it sets up stays in the process.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from ltga.kernels.operators import attention_triton, checks, dropout, trust  # n
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Structure  # noqa: E402
 from ltga.nn import adjacency, entitlement  # noqa: E402
 from ltga.nn.baselines import propagation  # noqa: E402
-from ltga.train import LTGAClassifier, Protocol, fitting, load_run  # noqa: E402
+from ltga.train import LTGAClassifier, Protocol, assembly, fitting, load_run  # noqa: E402
 from ltga.train.devices import device_of  # noqa: E402
 from ltga.train.optimizer import DecoupledAdam  # noqa: E402
 from ltga.train.planned import plan_run  # noqa: E402
@@ -229,9 +231,9 @@ def test_a_training_step_does_not_wait(method: str, kernels: None) -> None:
     """Once the structure is known: from the features to the changed weights nothing asks the device for a number."""
     protocol = Protocol.recommended(**QUICK, backend="triton" if method != "gcn" else "auto")
     planned = plan_run(graph() if method in ("gcn", "classic-q") else with_edge_attributes(), method, 1, None, protocol)
-    model = fitting.make_model(method, planned.protocol, fitting.shape_of(planned.dataset.data, 2)).to(DEVICE)
+    model = assembly.make_model(method, planned.protocol, assembly.shape_of(planned.dataset.data, 2)).to(DEVICE)
     model.dropout_key = (1, 1)
-    task = fitting.moved(fitting.make_task(planned.dataset, 0, model, planned.protocol), DEVICE)
+    task = fitting.moved(assembly.make_task(planned.dataset, 0, model, planned.protocol), DEVICE)
     if model.computes_parts:
         task = fitting.moved(fitting.FocusedTask.of(fitting.moved(task, torch.device("cpu")), model, protocol), DEVICE)
     optimizer = DecoupledAdam(model.train(), planned.protocol)

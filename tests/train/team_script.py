@@ -65,7 +65,8 @@ def graph_network() -> GraphNetwork:
 
 def graph_task() -> GraphTask:
     y = torch.arange(11) % 2
-    return GraphTask(graphs(), y, torch.arange(9), torch.arange(9, 11), torch.arange(0), Classes(), 2, seed=1)
+    parts = torch.arange(9), torch.arange(9, 11), torch.arange(0)
+    return GraphTask(graphs(), y, *parts, Classes(), 2, seed=1, device=torch.device("cpu"))
 
 
 def gradients(team: Team, model: Any, task: Any, prior: float, of: Any) -> list[dict[str, Any]]:

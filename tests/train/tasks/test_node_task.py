@@ -148,11 +148,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("an option of another task", {"options": {"batch_size": 3}}, "node regression has no setting 'batch_size'"),
     ("an option with a typo", {"options": {"lgo": True}}, "no setting 'lgo'; did you mean 'log'"),
     ("log as text", {"options": {"log": "yes"}}, "log: expected True, False or nothing"),
-    ("another task", {"task": "graph"}, "task: heights is for node regression; use task='node' or 'link'"),
+    ("another task", {"task": "graph"}, "task: heights is for node regression; use task='node'"),
     ("no such task", {"task": "edges"}, "task: got 'edges'; use one of 'node', 'link', 'graph'"),
     ("a split that is not there", {"split": 99}, "split: got 99"),
     ("no seed", {"seed": -1}, "seed: expected a whole number from 0"),
-    ("a method per node", {"method": "linkx", "options": {"each": 2}, "task": "link"}, "options: node regression"),
+    ("its links", {"task": "link"}, "task: heights is for node regression; use task='node'"),
 ]  # fmt: skip
 
 
