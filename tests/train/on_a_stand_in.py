@@ -33,8 +33,12 @@ from ltga.kernels.operators import attention_triton, checks, dropout, trust  # n
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Structure  # noqa: E402
 from ltga.nn import adjacency, entitlement  # noqa: E402
 from ltga.nn.baselines import propagation  # noqa: E402
-from ltga.train import LTGAClassifier, Protocol, assembly, fitting, load_run  # noqa: E402
-from ltga.train.devices import device_of  # noqa: E402
+from ltga.train import LTGAClassifier, Protocol, assembly, finished, fitting, load_run  # noqa: E402
+from ltga.train.devices import (
+    device_of,
+    moved,
+)
+from ltga.train.focus import FocusedTask  # noqa: E402
 from ltga.train.optimizer import DecoupledAdam  # noqa: E402
 from ltga.train.planned import plan_run  # noqa: E402
 from ltga.train.tasks import task_run  # noqa: E402
@@ -57,7 +61,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[torch.device]:
     def find(device: Any, *_: Any, **__: Any) -> torch.device:
         return torch.device("cpu") if str(device) == "cpu" else DEVICE
 
-    for module in (fitting, task_run):
+    for module in (fitting, finished, task_run):
         monkeypatch.setattr(module, "find_device", find)
     with stand_in() as place:
         yield place
@@ -233,9 +237,9 @@ def test_a_training_step_does_not_wait(method: str, kernels: None) -> None:
     planned = plan_run(graph() if method in ("gcn", "classic-q") else with_edge_attributes(), method, 1, None, protocol)
     model = assembly.make_model(method, planned.protocol, assembly.shape_of(planned.dataset.data, 2)).to(DEVICE)
     model.dropout_key = (1, 1)
-    task = fitting.moved(assembly.make_task(planned.dataset, 0, model, planned.protocol), DEVICE)
+    task = moved(assembly.make_task(planned.dataset, 0, model, planned.protocol), DEVICE)
     if model.computes_parts:
-        task = fitting.moved(fitting.FocusedTask.of(fitting.moved(task, torch.device("cpu")), model, protocol), DEVICE)
+        task = moved(FocusedTask.of(moved(task, torch.device("cpu")), model, protocol), DEVICE)
     optimizer = DecoupledAdam(model.train(), planned.protocol)
     calls()
     for _ in range(2):
