@@ -86,11 +86,11 @@ class Pass:
 
     def peak(self, who: str) -> int:
         from ltga.bench.gpu_traffic import TorchTraffic
-        from ltga.kernels.operators import attention_triton
+        from ltga.kernels.operators import program_launch
 
         if who == "plain":
             return self.plain().peak  # type: ignore[no-any-return]
-        with attention_triton.written_down(), TorchTraffic() as traffic:  # allocates, starts nothing
+        with program_launch.written_down(), TorchTraffic() as traffic:  # allocates, starts nothing
             self.triton()
         return traffic.peak
 

@@ -12,6 +12,7 @@ import torch
 pytest.importorskip("triton")
 
 from ltga import LTGAError
+from ltga.bench.gpu_traffic import Traffic
 from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, aggregate, attend, edge_dot
 from ltga.kernels.operators import attention_torch, attention_triton, trust
 from ltga.kernels.operators.dropout import plain_mask
@@ -120,6 +121,71 @@ def test_zeros_are_exact_and_their_features_are_not_read():
         assert results.weights.tolist() == [[1.0], [0.0]] and results.out[0].isfinite().all()
 
 
+def rows_of_logits(shape):
+    """Given logits over rows of many lengths; with 256 channels a block has four edges, half as many in float64."""
+    lengths = [0, 1, 2, 3, 4, 5, 8, 9, 23, 0]
+    target = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    place = torch.cat([torch.arange(length) for length in lengths]).double()
+    given = {
+        "rising": 3 * place,  # every block has a new maximum
+        "falling": -3 * place,
+        "ties": torch.zeros(len(target)).double(),
+        "far apart": 1e4 * torch.randn(len(target)).double(),
+        "masked at first": torch.where(place < 9, -torch.inf, place),  # whole blocks, a whole part, whole rows
+        "masked later": torch.where(place > 1, -torch.inf, place),
+    }[shape]
+    edge_index = torch.stack([torch.randint(0, len(lengths), target.shape), target])[:, torch.randperm(len(target))]
+    graph = Structure(*Neighbourhoods.build(edge_index, len(lengths), len(lengths)).structure)
+    own = torch.empty_like(given).index_copy_(0, graph.perm.long(), given)  # in the caller's order
+    x = torch.randn(len(lengths), 1, 256, dtype=torch.float64)
+    return Operands(x, given=own[:, None], q=torch.ones(1, 1).double(), bias=torch.randn(1, 256).double()), graph
+
+
+@pytest.mark.parametrize("split", [8, 1024])
+@pytest.mark.parametrize("shape", ["rising", "falling", "ties", "far apart", "masked at first", "masked later"])
+def test_softmax_in_one_pass(shape, split):
+    """Blocks and parts of rows whose maximum comes first, last or never, with and without dropout by key."""
+    long_rows.SPLIT = split
+    torch.manual_seed(0)
+    operands, graph = rows_of_logits(shape)
+    for dropout in (0.0, 0.4):
+        compare(operands, graph, Kind(0, 0, 0.2, 1.0, False, backend="triton", dropout=dropout, key=77), 1e-12)
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        rounded = [None if value is None else value.float() for value in operands]
+        halved = Operands(*rounded)._replace(x=operands.x.to(dtype))
+        compare(halved, graph, Kind(0, 0, 0.2, 1.0, False), CLOSE[dtype])
+
+
+@pytest.mark.parametrize("scoring", ["gatv2", "dot"])
+def test_softmax_reads_features_once(scoring):
+    """Counted: source features of every edge, and what is small beside them."""
+    long_rows.SPLIT = 1024
+    graph, operands = trust._example(Configuration(scoring, "softmax", 2, 128, 0, torch.float32), False)
+    read = {}
+    for normalizer in ("softmax", "q_softmax"):
+        with Traffic() as traffic:
+            attention_triton.forward(operands, graph, Kind(SCORINGS[scoring], NORMALIZERS[normalizer], 0.2, 1.0, False))
+        features = 4 * len(graph.col) * 2 * 128
+        read[normalizer] = sum(launch.bytes_read for _, launch in traffic.launches) / features
+    assert 1 < read["softmax"] < 1.1 and read["q_softmax"] > 1.6  # dropout leaves out three in ten of the second
+
+
+def test_a_softmax_weight_of_zero_lets_no_infinite_feature_through():
+    """Whether the edge that outweighs it comes before or after it, in its block, another block or another part."""
+    for split, gap in itertools.product((8, 1024), (1, 3, 12)):
+        long_rows.SPLIT = split
+        for first, second in ((0, gap), (gap, 0)):
+            given = torch.full((14, 1), -torch.inf)
+            given[first], given[second] = 500.0, 0.0
+            ends = torch.zeros(2, 14).long()
+            ends[0, second] = 1
+            operands, graph = logits_only(given, 1.0, ends, sources=2)
+            operands = operands._replace(x=torch.randn(2, 1, 256))
+            operands.x[1] = torch.inf
+            results = attention_triton.forward(operands, graph, Kind(0, 0, 0.2, 1.0, False))
+            assert torch.equal(results.out[0], operands.x[0])
+
+
 @pytest.mark.parametrize("p", [0.3, 1.0])
 def test_dropout_masks_are_those_of_the_cpu(p):
     x = torch.ones(3, 700)
@@ -196,17 +262,19 @@ def test_half_precision_stays_half_and_sums_are_single():
     assert {parameter.grad.dtype for parameter in conv.parameters()} == {torch.bfloat16}
 
 
-def test_no_program_reads_what_its_launch_writes(monkeypatch):
+@pytest.mark.parametrize(
+    ("normalizer", "forward"),
+    [("softmax", {"forward_softmax", "join_softmax", "softmax_weights"}), ("q_softmax", {"forward_rows"})],
+)
+def test_no_program_reads_what_its_launch_writes(normalizer, forward):
     """A race on a real device: programs and threads of one launch run in any order."""
-    from ltga.bench.gpu_traffic import Traffic
-
-    graph, operands = trust._example(Configuration("gatv2", "q_softmax", 3, 4, 2, torch.float32), True)
-    kind, upstream = Kind(1, 1, 0.2, 0.5, False), (torch.randn(len(graph.ptr) - 1, 3, 4), None)
+    graph, operands = trust._example(Configuration("gatv2", normalizer, 3, 4, 2, torch.float32), True)
+    kind, upstream = Kind(1, NORMALIZERS[normalizer], 0.2, 0.5, False), (torch.randn(len(graph.ptr) - 1, 3, 4), None)
     with Traffic() as traffic:
         gradients(attention_triton, operands, graph, kind, upstream)
-    assert {"forward_rows", "backward_targets", "backward_sources", "join_parts"} <= {
-        name for name, _ in traffic.launches
-    }
+    started = {name for name, _ in traffic.launches}
+    assert forward | {"backward_targets", "backward_sources", "join_parts"} <= started
+    assert ("forward_rows" in started) == (normalizer != "softmax")
     for name, launch in traffic.launches:
         assert not launch.read & launch.written, name
         assert len(launch.written) * 4 <= launch.bytes_written, name
@@ -287,7 +355,7 @@ def test_rows_of_every_length():
     target = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
     edge_index = torch.stack([torch.randint(0, len(lengths), target.shape), target])
     given = torch.randn(len(target), 1, dtype=torch.float64)
-    for normalizer, q in itertools.product(("q_softmax", "entmax"), (0.7, 1.4)):
+    for normalizer, q in [("softmax", 1.0), *itertools.product(("q_softmax", "entmax"), (0.7, 1.4))]:
         operands, graph = logits_only(given, q, edge_index, sources=len(lengths))
         compare(operands, graph, Kind(0, NORMALIZERS[normalizer], 0.2, 1.0, False), 1e-10)
 

@@ -29,7 +29,7 @@ from ltga.data.node_dataset import NodeDataset  # noqa: E402
 from ltga.data.triples import Triples  # noqa: E402
 from ltga.explanation.explain import explain  # noqa: E402
 from ltga.kernels import NORMALIZERS, SCORINGS  # noqa: E402
-from ltga.kernels.operators import attention_triton, checks, dropout, trust  # noqa: E402
+from ltga.kernels.operators import attention_triton, checks, dropout, program_launch, trust  # noqa: E402
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Structure  # noqa: E402
 from ltga.nn import adjacency, entitlement  # noqa: E402
 from ltga.nn.baselines import propagation  # noqa: E402
@@ -261,7 +261,7 @@ def test_starting_the_programs_does_not_wait(scoring: str, normalizer: str) -> N
     operands = Operands(*(None if value is None else value.to(DEVICE) for value in operands))
     kind = Kind(SCORINGS[scoring], NORMALIZERS[normalizer], 0.2, 0.5, False, backend="triton")
     waits()
-    with attention_triton.written_down() as started:
+    with program_launch.written_down() as started:
         results = attention_triton.forward(operands, graph, kind)
         need = Needed(True, True, True, True, True)
         attention_triton.backward(torch.ones_like(results.out), None, operands, graph, results, kind, need)

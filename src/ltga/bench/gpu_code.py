@@ -53,7 +53,7 @@ def compile_kernels(configuration: Configuration, target: str, per_edge: bool = 
 
 def launches(configuration: Configuration, per_edge: bool) -> list[tuple[str, Any, dict[str, Any]]]:
     """(name, kernel, arguments) of every different program, for whole rows and for parts of long ones."""
-    from ltga.kernels.operators import attention_triton
+    from ltga.kernels.operators import attention_triton, program_launch
 
     graph, operands = _example(configuration, per_edge)
     codes = SCORINGS[configuration.scoring], NORMALIZERS[configuration.normalizer]
@@ -61,7 +61,7 @@ def launches(configuration: Configuration, per_edge: bool) -> list[tuple[str, An
     need = Needed(
         True, configuration.features > 0, configuration.normalizer != "softmax", operands.given is not None, True
     )
-    with attention_triton.written_down() as started:
+    with program_launch.written_down() as started:
         results = attention_triton.forward(operands, graph, kind)
         attention_triton.backward(torch.empty_like(results.out), results.weights, operands, graph, results, kind, need)
     named = {}

@@ -32,16 +32,16 @@ class Traffic:
     def __enter__(self) -> Traffic:
         from triton.runtime import interpreter
 
-        from ltga.kernels.operators import attention_triton
+        from ltga.kernels.operators import program_launch
 
-        self._builder, self._operator = interpreter.InterpreterBuilder, attention_triton
+        self._builder, self._module = interpreter.InterpreterBuilder, program_launch
         names = ("create_load", "create_masked_load", "create_store", "create_masked_store")
         self._usual = {name: getattr(self._builder, name) for name in names}
-        self._launch = attention_triton._launch
+        self._start = program_launch._start
 
-        def launch(kernel: Any, *arguments: Any, **options: Any) -> None:
+        def start(kernel: Any, *arguments: Any) -> None:
             self.launches.append((kernel.__name__, Launch()))
-            self._launch(kernel, *arguments, **options)
+            self._start(kernel, *arguments)
 
         usual, note = self._usual, self._note
 
@@ -55,13 +55,13 @@ class Traffic:
 
         # The two without a mask call the two with one.
         self._builder.create_masked_load, self._builder.create_masked_store = masked_load, masked_store
-        attention_triton._launch = launch
+        program_launch._start = start
         return self
 
     def __exit__(self, *_: object) -> None:
         for name, method in self._usual.items():
             setattr(self._builder, name, method)
-        self._operator._launch = self._launch
+        self._module._start = self._start
 
     def _note(self, pointers: Any, mask: Any, written: bool) -> None:
         _, launch = self.launches[-1]

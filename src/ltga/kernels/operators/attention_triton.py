@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,15 +10,15 @@ from torch import Tensor
 from ltga.kernels.codes import DOT, GATV2, GIVEN, Q_SOFTMAX, SOFTMAX
 from ltga.kernels.operators.dropout import threshold
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
+from ltga.kernels.operators.program_launch import Arguments, launch, row_parts, whole_rows
+from ltga.kernels.operators.softmax_triton import softmax_online
 from ltga.kernels.runtime.long_rows import LongRows, long_rows
 from ltga.kernels.triton import attend_gradients as back
 from ltga.kernels.triton.attend_rows import KNOWN, forward_rows, join_parts
 from ltga.kernels.triton.dropout_hash import dropout_elements
 from ltga.kernels.triton.edge_gradients import backward_edge_features, backward_edge_weight
 from ltga.kernels.triton.row_weights import long_row_statistics
-from ltga.kernels.triton.tiles import OPTIONS, PROGRAMS, tiles
-
-Arguments = dict[str, Any]
+from ltga.kernels.triton.tiles import PROGRAMS, tiles
 
 
 def forward(operands: Operands, graph: Structure, kind: Kind) -> Results:
@@ -34,7 +32,11 @@ def forward(operands: Operands, graph: Structure, kind: Kind) -> Results:
         **_given(given, graph, kind), "raw": raw, "logits": logits, "weights": weights, "given": given.given,
         "shift": given.shift, "SCORING": kind.scoring, "NORMALIZER": kind.normalizer,
     }  # fmt: skip
-    _score_and_sum(arguments, graph, None if kind.average else given.bias, out)
+    bias = None if kind.average else given.bias
+    if kind.normalizer == SOFTMAX:
+        softmax_online(arguments, graph, bias, out)
+    else:
+        _score_and_sum(arguments, graph, bias, out)
     if kind.average:
         out = out.mean(1, keepdim=True)
         out = (out if given.bias is None else out + given.bias).to(x.dtype)
@@ -92,21 +94,21 @@ def _score_and_sum(arguments: Arguments, graph: Structure, bias: Tensor | None, 
     nodes, edges, (_, heads, channels) = len(graph.ptr) - 1, len(graph.col), out.shape
     plan = long_rows(graph.ptr, edges)
     scored = arguments["NORMALIZER"] != KNOWN.value
-    whole = {**arguments, **_whole(graph.ptr, nodes, plan), "bias": bias, "stats": None, "out": out}
+    whole = {**arguments, **whole_rows(graph.ptr, nodes, plan), "bias": bias, "stats": None, "out": out}
     if scored:
-        _launch(forward_rows, (nodes, heads), whole | {"SCORE": True, "SUM": False})
-    _launch(forward_rows, (nodes, heads), whole | {"SCORE": False, "SUM": True})
+        launch(forward_rows, (nodes, heads), whole | {"SCORE": True, "SUM": False})
+    launch(forward_rows, (nodes, heads), whole | {"SCORE": False, "SUM": True})
     if plan.parts == 0:
         return
-    parts = _parts(graph.ptr, nodes, plan)
+    parts = row_parts(graph.ptr, nodes, plan)
     acc = _wide(out)
     stats = out.new_empty(plan.parts, 3, heads, dtype=torch.float64)
     partial = out.new_empty(plan.parts, heads, channels, dtype=acc)
     split = {**arguments, **parts, "bias": None, "stats": stats, "out": partial}
     if scored:
-        _launch(forward_rows, (plan.parts, heads), split | {"SCORE": True, "SUM": False})
+        launch(forward_rows, (plan.parts, heads), split | {"SCORE": True, "SUM": False})
         _long_row_statistics(split, plan, heads)
-    _launch(forward_rows, (plan.parts, heads), split | {"SCORE": False, "SUM": True})
+    launch(forward_rows, (plan.parts, heads), split | {"SCORE": False, "SUM": True})
     _join(partial, bias, out, parts, plan)
 
 
@@ -169,17 +171,17 @@ def _backward_targets(
         each = arguments | per_edge | own
         items = plan.parts if part else nodes
         each |= {"items": items, "stats": None, "sums": weights.new_empty(items, 4, heads)}
-        each |= {**_whole(graph.ptr, nodes, plan), "grad_target": found.target}
+        each |= {**whole_rows(graph.ptr, nodes, plan), "grad_target": found.target}
         if part:
             partial = weights.new_empty(plan.parts, heads, channels)
             stats = weights.new_empty(plan.parts, 3, heads, dtype=torch.float64)
-            each |= {**_parts(graph.ptr, nodes, plan), "stats": stats, "grad_target": partial}
+            each |= {**row_parts(graph.ptr, nodes, plan), "stats": stats, "grad_target": partial}
             if kind.normalizer == Q_SOFTMAX:
                 _long_row_statistics(each | {"NORMALIZER": SOFTMAX}, plan, heads)
-        _launch(back.backward_targets, (count, heads), each | {"FIRST": True})
-        _launch(back.backward_targets, (count, heads), each | {"FIRST": False})
+        launch(back.backward_targets, (count, heads), each | {"FIRST": True})
+        launch(back.backward_targets, (count, heads), each | {"FIRST": False})
         if part and kind.scoring != GIVEN:
-            _join(partial, None, found.target, _parts(graph.ptr, nodes, plan), plan)
+            _join(partial, None, found.target, row_parts(graph.ptr, nodes, plan), plan)
     q = None if sums.q is None else sums.q.sum(0, keepdim=True).to(arguments["q"].dtype)
     return Operands(
         None,
@@ -196,13 +198,13 @@ def _backward_edges(arguments: Arguments, grad_edge_attr: Tensor, graph: Structu
     blocks = [min(count, PROGRAMS // 16) for count in (nodes, plan.parts)]
     sums = arguments["weights"].new_empty(sum(blocks), features, heads, channels)
     for rows, items, count, start in (
-        (_whole(graph.ptr, nodes, plan), nodes, blocks[0], 0),
-        (_parts(graph.ptr, nodes, plan), plan.parts, blocks[1], blocks[0]),
+        (whole_rows(graph.ptr, nodes, plan), nodes, blocks[0], 0),
+        (row_parts(graph.ptr, nodes, plan), plan.parts, blocks[1], blocks[0]),
     ):
         each = arguments | rows | {"items": items, "part_weight": sums[start:], "grad_edge_attr": grad_edge_attr}
-        _launch(backward_edge_weight, (count, features), each, by_heads=False)
+        launch(backward_edge_weight, (count, features), each, by_heads=False)
         if grad_edge_attr.numel():
-            _launch(backward_edge_features, (items, features), each, by_heads=False)
+            launch(backward_edge_features, (items, features), each, by_heads=False)
     return sums.sum(0)
 
 
@@ -211,11 +213,11 @@ def _backward_sources(arguments: Arguments, graph: Structure, grad_x: Tensor) ->
     plan, sources = long_rows(graph.tptr, len(graph.tcol)), len(graph.tptr) - 1
     heads, channels = arguments["heads"], arguments["channels"]
     each = arguments | {"col": graph.tcol, "position": graph.tpos}
-    _launch(back.backward_sources, (sources, heads), each | _whole(graph.tptr, sources, plan) | {"grad_x": grad_x})
+    launch(back.backward_sources, (sources, heads), each | whole_rows(graph.tptr, sources, plan) | {"grad_x": grad_x})
     if plan.parts:
-        parts = _parts(graph.tptr, sources, plan)
+        parts = row_parts(graph.tptr, sources, plan)
         partial = arguments["weights"].new_empty(plan.parts, heads, channels)
-        _launch(back.backward_sources, (plan.parts, heads), each | parts | {"grad_x": partial})
+        launch(back.backward_sources, (plan.parts, heads), each | parts | {"grad_x": partial})
         _join(partial, None, grad_x, parts, plan)
 
 
@@ -260,56 +262,21 @@ def _given(given: Operands, graph: Structure, kind: Kind) -> Arguments:
     }  # fmt: skip
 
 
-def _whole(ptr: Tensor, rows: int, plan: LongRows) -> Arguments:
-    return {"ptr": ptr, "part_row": None, "first_part": None, "rows": rows, "SPLIT": plan.split}
-
-
-def _parts(ptr: Tensor, rows: int, plan: LongRows) -> Arguments:
-    return _whole(ptr, rows, plan) | {"part_row": plan.part_row, "first_part": plan.first_part}
-
-
 def _long_row_statistics(arguments: Arguments, plan: LongRows, heads: int) -> None:
-    _launch(long_row_statistics, (plan.parts, heads), arguments)
+    launch(long_row_statistics, (plan.parts, heads), arguments)
 
 
 def _join(partial: Tensor, bias: Tensor | None, out: Tensor, parts: Arguments, plan: LongRows) -> None:
     heads, channels = partial.shape[1:]
     own = {"partial": partial, "bias": bias, "out": out, "heads": heads, "channels": channels}
-    _launch(join_parts, (plan.parts, heads), own | parts | tiles(heads, channels, partial.dtype)._asdict())
+    launch(join_parts, (plan.parts, heads), own | parts | tiles(heads, channels, partial.dtype)._asdict())
 
 
 def _over_rows(kernel: Any, ptr: Tensor, rows: int, plan: LongRows, arguments: Arguments) -> None:
     """A kernel over whole rows, then over parts of long ones."""
     heads = arguments["heads"]
-    _launch(kernel, (rows, heads), arguments | _whole(ptr, rows, plan))
-    _launch(kernel, (plan.parts, heads), arguments | _parts(ptr, rows, plan))
-
-
-def _launch(kernel: Any, grid: tuple[int, int], arguments: Arguments, by_heads: bool = True) -> None:
-    """Start programs, so many times blocks of so many heads (or as many); a kernel gets what it names."""
-    blocks = -(-grid[1] // arguments["HB"]) if by_heads else grid[1]
-    if grid[0] == 0 or blocks == 0:
-        return
-    own = {name: arguments[name] for name in kernel.arg_names}
-    if _written_down is not None:
-        _written_down.append((kernel, own))
-        return
-    with torch.cuda.device_of(arguments["ptr"]):
-        kernel[(grid[0], blocks)](**own, **OPTIONS["cuda" if torch.version.cuda else "hip"])
-
-
-_written_down: list[tuple[Any, Arguments]] | None = None
-
-
-@contextmanager
-def written_down() -> Iterator[list[tuple[Any, Arguments]]]:
-    """Write down which kernels would be started with what, and start none."""
-    global _written_down
-    _written_down = []
-    try:
-        yield _written_down
-    finally:
-        _written_down = None
+    launch(kernel, (rows, heads), arguments | whole_rows(ptr, rows, plan))
+    launch(kernel, (plan.parts, heads), arguments | row_parts(ptr, rows, plan))
 
 
 def _after(sums: Tensor | None, start: int) -> Tensor | None:

@@ -35,39 +35,65 @@ def scores(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
+def target_side(  # type: ignore[no-untyped-def]
+    row, h, c, target, att, heads, channels, SCORING: tl.constexpr, ACC: tl.constexpr
+):
+    """A row's target features and the attention vector, ``[heads, channels]`` each; the row alone if it needs none."""
+    tile, full = h[:, None] * channels + c[None, :], (h < heads)[:, None] & (c < channels)[None, :]
+    t = row
+    if SCORING != GIVEN:
+        t = tl.load(target + row * heads * channels + tile, mask=full, other=0.0).to(ACC)
+    a = t
+    if SCORING == GATV2:
+        a = tl.load(att + tile, mask=full, other=0.0).to(ACC)
+    return t, a
+
+
+@triton.jit
+def edge_logits(  # type: ignore[no-untyped-def]
+    k, edge, h, c, there, t, a, s, edge_attr, edge_weight, given, scale, shift, raw, logits, heads, channels, features,
+    SCORING: tl.constexpr, SLOPE: tl.constexpr, DOT_SCALE: tl.constexpr, SCALE_PER_EDGE: tl.constexpr,
+    ACC: tl.constexpr,
+):  # fmt: skip
+    """Logits of some edges of a row, scaled and shifted; writes them, and the unscaled ones where they were scaled."""
+    own, at = edge[:, None] * heads + h[None, :], k[:, None] * heads + h[None, :]
+    if SCORING == GIVEN:
+        z = tl.load(given + own, mask=there, other=0.0).to(ACC)
+    else:
+        z = scores(
+            s, t, a, edge_attr, edge_weight, edge, h, c, there, heads, channels, features, SCORING, SLOPE, DOT_SCALE,
+            ACC,
+        )  # fmt: skip
+    if scale is not None:
+        tl.store(raw + at, z, mask=there)
+        factor = tl.load(scale + (own if SCALE_PER_EDGE else own * 0 + h[None, :]), mask=there, other=0.0)
+        z = z * factor.to(ACC)
+    if shift is not None:
+        z += tl.load(shift + own, mask=there, other=0.0).to(ACC)
+    tl.store(logits + at, z, mask=there)
+    return z
+
+
+@triton.jit
 def score_row(  # type: ignore[no-untyped-def]
     row, begin, end, h, c, col, perm, x, target, att, edge_attr, edge_weight, given, scale, shift, raw, logits,
     heads, channels, features, SCORING: tl.constexpr, SLOPE: tl.constexpr, DOT_SCALE: tl.constexpr,
     SCALE_PER_EDGE: tl.constexpr, BE: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
-    """Logits of a row, scaled and shifted, and the unscaled ones where they were scaled."""
-    tile, full = h[:, None] * channels + c[None, :], (h < heads)[:, None] & (c < channels)[None, :]
-    if SCORING != GIVEN:
-        t = tl.load(target + row * heads * channels + tile, mask=full, other=0.0).to(ACC)
-        a = t
-        if SCORING == GATV2:
-            a = tl.load(att + tile, mask=full, other=0.0).to(ACC)
+    """Logits of a row."""
+    t, a = target_side(row, h, c, target, att, heads, channels, SCORING, ACC)
     for start in range(begin, end, BE):
         k = start + tl.arange(0, BE)
         inside = k < end
         there = inside[:, None] & (h < heads)[None, :]
         edge = tl.load(perm + k, mask=inside, other=0).to(tl.int64)
-        own, at = edge[:, None] * heads + h[None, :], k[:, None] * heads + h[None, :]
-        if SCORING == GIVEN:
-            z = tl.load(given + own, mask=there, other=0.0).to(ACC)
-        else:
+        s = edge
+        if SCORING != GIVEN:
             s = node_features(x, tl.load(col + k, mask=inside, other=0), h, c, there, heads, channels, ACC)
-            z = scores(
-                s, t, a, edge_attr, edge_weight, edge, h, c, there, heads, channels, features, SCORING, SLOPE,
-                DOT_SCALE, ACC,
-            )  # fmt: skip
-        if scale is not None:
-            tl.store(raw + at, z, mask=there)
-            factor = tl.load(scale + (own if SCALE_PER_EDGE else own * 0 + h[None, :]), mask=there, other=0.0)
-            z = z * factor.to(ACC)
-        if shift is not None:
-            z += tl.load(shift + own, mask=there, other=0.0).to(ACC)
-        tl.store(logits + at, z, mask=there)
+        edge_logits(
+            k, edge, h, c, there, t, a, s, edge_attr, edge_weight, given, scale, shift, raw, logits, heads, channels,
+            features, SCORING, SLOPE, DOT_SCALE, SCALE_PER_EDGE, ACC,
+        )  # fmt: skip
 
 
 @triton.jit
