@@ -140,5 +140,5 @@ def softmax_weights(  # type: ignore[no-untyped-def]
         k = start + tl.arange(0, SE)
         there = (k < end)[:, None] & (h < heads)[None, :]
         at = k[:, None] * heads + h[None, :]
-        z = tl.load(logits + at, mask=there, other=0.0)
+        z = tl.load(logits + at, mask=there, other=float("-inf"))
         tl.store(weights + at, tl.exp(z - top[None, :]) * inverse[None, :], mask=there)
