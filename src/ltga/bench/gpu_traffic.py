@@ -39,9 +39,9 @@ class Traffic:
         self._usual = {name: getattr(self._builder, name) for name in names}
         self._start = program_launch._start
 
-        def start(kernel: Any, *arguments: Any) -> None:
+        def start(kernel: Any, grid: tuple[int, int], own: dict[str, Any]) -> None:
             self.launches.append((kernel.__name__, Launch()))
-            self._start(kernel, *arguments)
+            self._start(kernel, grid, own)
 
         usual, note = self._usual, self._note
 
