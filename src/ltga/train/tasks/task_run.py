@@ -20,6 +20,7 @@ from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
+from ltga.train.batches import check_batched
 from ltga.train.crew import Crew
 from ltga.train.devices import Device, find_device, own_random_numbers
 from ltga.train.finished import Run, check_sizes
@@ -171,6 +172,7 @@ def plan_task(
         "options": chosen.of_task(task),
     }
     if minibatch is not None:
+        check_batched([method], protocol)
         config["minibatch"] = minibatch.as_settings()
     if workers > 1:
         config["workers"] = workers
