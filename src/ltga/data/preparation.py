@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ltga.data.conventions import CONVENTIONS, Convention
+from ltga.data.date_formats import check_date_format
 from ltga.data.structure import check_names
 from ltga.errors import InputError, did_you_mean
 
@@ -44,7 +44,7 @@ class Preparation(BaseModel):
             column of 0 and 1 says where.
         stray_cells: text among numbers: refused, or taken as empty.
         dates: as a number of days since 1970, as categories, left out, or refused; `date_format` as for
-            `datetime.strptime` if they are not written 2024-12-31.
+            `datetime.strptime` if they are not all written 2024-12-31, several separated by commas.
         scale: number columns have mean 0 and standard deviation 1 ("standard") or stay as they are ("none").
         structure: features made from the edges (see `ltga.data.structure`); "auto": some, if there are no others.
 
@@ -126,13 +126,7 @@ class Preparation(BaseModel):
     @field_validator("date_format")
     @classmethod
     def _sound_format(cls, value: str | None) -> str | None:
-        if value is not None:
-            try:
-                datetime.strptime(datetime(2024, 12, 31).strftime(value), value)
-            except ValueError:
-                raise ValueError("is no format of dates, use for example %d.%m.%Y") from None
-            if "%" not in value:
-                raise ValueError("is no format of dates, use for example %d.%m.%Y")
+        check_date_format(value)
         return value
 
     @classmethod
