@@ -44,7 +44,9 @@ def check_graph_source(
         except DataError as error:
             outcome.problems.add(tables.where, str(error).removeprefix(f"{tables.where}: "), 1, "mend it", "error")
         else:
-            if isinstance(dataset, NodeDataset):
+            if chosen.predict == "links":
+                show_links(results, dataset, outcome.problems, as_json)
+            elif isinstance(dataset, NodeDataset):
                 show_values(results, dataset, outcome.problems, as_json)
             else:
                 _show(results, dataset, outcome.problems, outcome.graph, as_json)
@@ -131,6 +133,18 @@ def _summary(console: Console, dataset: Dataset, summary: GraphSummary) -> None:
         table.add_row(name, escape(value))
     table.columns[1].justify = "left"
     console.print(table)
+
+
+def show_links(console: Console, dataset: Any, found: Problems, as_json: bool) -> None:
+    """A graph whose edges are to be learned; labels play no part."""
+    data, features = dataset.data, list(dataset.feature_names or ())
+    if as_json:
+        summary = {"nodes": data.num_nodes, "edges": data.num_edges, "task": "link prediction", "features": features}
+        print(json.dumps({"trainable": True, "problems": found.as_json(), "summary": summary}, indent=1))
+        return
+    _problems(console, found)
+    say(console, f"{data.num_nodes:,} nodes, {data.num_edges:,} edges (messages), {data.x.size(1)} features.")
+    say(console, f"{dataset.name} can be trained on for its links (ltga train ... --task link).")
 
 
 def show_values(console: Console, dataset: NodeDataset, found: Problems, as_json: bool) -> None:

@@ -28,7 +28,7 @@ def formats_in(date_format: str | None) -> list[str]:
 
 
 def formats_to_try(date_format: str | None) -> list[str]:
-    """What a cell is read by, the first that fits: the formats given, and 2024-12-31 unless they read that in another way.
+    """What a cell is read by, the first that fits: those given, and 2024-12-31 unless they read that too.
 
     >>> formats_to_try("%d.%m.%Y"), formats_to_try("%Y-%d-%m")
     (['%d.%m.%Y', 'ISO8601'], ['%Y-%d-%m'])

@@ -25,7 +25,8 @@ class Preparation(BaseModel):
         id, label, split: columns of the node table; every other column is a feature. `label` may be several columns of
             0 and 1, separated by commas: several labels for a node.
         predict: what the label column holds: one "class" for each node, a "number", or several "labels" (separated by
-            semicolons, or a column each); "auto": as it looks, and what is chosen is told.
+            semicolons, or a column each); "auto": as it looks, and what is chosen is told. "links": nothing of nodes,
+            only edges are, and no label is needed.
         source, target, weight: columns of the edge table; every column but the first two is an edge attribute.
         drop: columns to leave out.
         categorical: columns of numbers that are names of categories (post codes, say).
@@ -61,7 +62,7 @@ class Preparation(BaseModel):
     id: str = "id"
     label: str = "label"
     split: str = "split"
-    predict: Literal["auto", "class", "number", "labels"] = "auto"
+    predict: Literal["auto", "class", "number", "labels", "links"] = "auto"
     source: str = "source"
     target: str = "target"
     weight: str = "weight"
