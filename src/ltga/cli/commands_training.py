@@ -102,6 +102,8 @@ def train(
     changes = settings or ()
     names = None if method is None else method.split(",")
     prepared = preparation(prepare)
+    if prepared is not None and prepared.predict == "links" and task is None:
+        task = "link"
 
     def train_other(given: Any = None) -> None:
         from ltga.cli.task_command import other_task_plan, train_other_task

@@ -19,6 +19,7 @@ from ltga.cli.output import check_output
 from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
 from ltga.cli.terminal import plain_table, say
 from ltga.data import NodeDataset, Preparation
+from ltga.data.own_graph import preparation_for
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import Method, find_method
 from ltga.train import Run, load_run
@@ -134,6 +135,7 @@ def train_other_task(
     crew = crew_here()
     messages.quiet |= crew.rank > 0
     find_device(device)  # before anything is loaded
+    preparation = preparation_for(plan.dataset, preparation, plan.task)
     loaded = load_any(plan.dataset, data, convention, preparation) if given is None else given
     dataset = choose(loaded, plan.task)
     dataset_name = clean_text(dataset.name)

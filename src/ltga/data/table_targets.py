@@ -46,6 +46,8 @@ def kind_of_words(counts: Mapping[str, int]) -> Kind:
 def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, problems: Problems) -> Kind:
     """What the options say, else what the cells look like; a choice that was not asked for is told."""
     columns = label_columns(options, nodes.columns)
+    if options.predict == "links":
+        return "classes"
     if options.predict != "auto":
         chosen: Kind = {"class": "classes", "number": "number", "labels": "labels"}[options.predict]  # type: ignore[assignment]
         if len(columns) > 1 and chosen != "labels":
@@ -61,7 +63,8 @@ def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, proble
     place = f"{where}, {columns[0]}"
     if any(SEPARATOR in word for word in counts):
         action = "several labels for a node (predict=labels; predict=class if the sign belongs to a name)"
-        problems.add(place, f"has cells with {SEPARATOR!r}", sum(SEPARATOR in word for word in counts), action, "note")
+        cells = sum(count for word, count in counts.items() if SEPARATOR in word)
+        problems.add(place, f"has cells with {SEPARATOR!r}", cells, action, "note")
         return "labels"
     if len(counts) <= _FEW or not all(_is_number(word) for word in counts):
         return "classes"

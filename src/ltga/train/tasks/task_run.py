@@ -127,7 +127,7 @@ class TaskRun(Run):
             return typed_task.answers(self.model, shape, data, pairs).softmax(-1)
         out: Tensor = kind.outputs(self.model, shape, data)
         if said["kind"] == "number":
-            return Scale(said["log"], said["shift"], said["scale"]).natural(out.squeeze(-1)).float()
+            return Scale.said(said).predicted(out.squeeze(-1)).float()
         return out.sigmoid() if said["kind"] == "labels" else out.softmax(-1)
 
 
