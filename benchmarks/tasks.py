@@ -24,6 +24,8 @@ from ltga.data import load_dataset, neighbour_classes
 from ltga.data.atomic import write_atomic
 from ltga.nn.methods import find_method
 from ltga.train import Protocol, load_run
+from ltga.train.checkpoint import EVERY as EVERY_SECONDS
+from ltga.train.crew import Crew
 from ltga.train.fitting import execute_and_store
 from ltga.train.metrics import classification_metrics
 from ltga.train.planned import plan_run
@@ -62,7 +64,7 @@ def compare(name: str, methods: Sequence[str], seeds: int, given: Mapping[str, s
         method: [plan_task(data, method, seed, None, protocol, options) for seed in range(1, seeds + 1)]
         for method in methods
     }
-    done = all_runs(planned, store, False, messages())
+    done = all_runs(planned, store, False, messages(), EVERY_SECONDS, Crew())
     rows = [*reference_rows(planned[methods[0]])]
     rows += [row_of(find_method(method), [done[run.id] for run in planned[method]], store.folder) for method in methods]
     return _entry(task, SHOWN[task][0], rows)

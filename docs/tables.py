@@ -290,7 +290,7 @@ def full_batch() -> str:
 
 
 def step_cost() -> str:
-    """Seconds for each thing a step grows with, and predictions of what was kept back, from results/cost.json."""
+    """Seconds for each thing a step grows with, and what was kept back, predicted (benchmarks/results/cost.json)."""
     found, made = _measured("cost"), _cost_tables()
     worst = max(abs(row["error"]) for row in found["fitted"])
     kept = ["kept back", "network", "nodes of a batch, predicted / measured", "time of a step", "error"]

@@ -84,13 +84,16 @@ def _panel(
     axes.set_yticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
+    said: dict[tuple[float, float], list[str]] = {}
     for name, gain in chosen.items():
         marker, _ = MARKERS[name.partition(":")[0]]
         at = known[name].agreement, max(known[name].neighbours, 1)
         drawn = axes.scatter(*at, c=[shown(gain)], s=190, marker=marker, cmap="RdBu", vmin=-most, vmax=most,
                              edgecolors="#555555", linewidths=0.6)  # fmt: skip
         value = f"{gain.points:+.1f}" if most == WORST else f"×{gain.speed:.1f}"
-        axes.annotate(value, at, textcoords="offset points", xytext=(10, -3), fontsize=8.5)
+        said.setdefault(at, []).append(value)
+    for at, values in said.items():  # graphs that differ in their labels only lie on one another
+        axes.annotate(", ".join(values), at, textcoords="offset points", xytext=(10, -3), fontsize=8.5)
     return drawn
 
 

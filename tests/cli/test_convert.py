@@ -70,3 +70,13 @@ def test_what_is_killed_leaves_nothing_that_could_be_taken_for_a_graph(tmp_path:
 
     with pytest.raises(DataError, match="one that was never finished"):
         open_graph_folder(parts[0].parent)
+
+
+@pytest.mark.parametrize(("label", "found"), [("{0}.5", "24 different numbers"), ("a;b", "several labels for a node")])
+def test_what_train_would_not_take_for_classes_is_not_made_classes(
+    ltga, tmp_path: Path, label: str, found: str
+) -> None:
+    nodes = "id,label,x1\n" + "".join(f"n{at},{label.format(at)},{at}\n" for at in range(24))
+    outcome = ltga("convert", write_tables(tmp_path / "mine", nodes=nodes), tmp_path / "new")
+    assert outcome.code == 2 and f"label holds {found}" in outcome.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

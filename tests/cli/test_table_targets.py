@@ -131,3 +131,17 @@ def test_bad_targets(
     outcome = ltga("train", f"{folder}/", *words, "-q", *FAST)
     assert outcome.code == 2 and len(outcome.err.splitlines()) == 1 and not Path("runs").exists()
     assert re.search(culprit, outcome.err), outcome.err
+
+
+def test_numbers_are_learned_by_the_batches_that_were_asked_for(ltga: Callable[..., Any], tmp_path: Path) -> None:
+    folder = write_tables(tmp_path / "homes", nodes=nodes_with(label=prices()))
+    outcome = ltga("train", f"{folder}/", *FAST, "--batch-size", "4", "--fanout", "3")
+    assert outcome.code == 0, outcome.err
+    (record,) = Path("runs").glob("*.json")
+    batches = load_run(record).record["config"]["minibatch"]
+    assert batches["batch_size"] == 4 and batches["fanout"] == 3
+    refused = ltga("predict", record, "--fanout", "2", "--out", "p.csv")
+    assert refused.code == 2 and "--fanout: are for classes of nodes" in refused.err and not Path("p.csv").exists()
+    whole = ltga("train", f"{folder}/", "--method", "features", "--batch-size", "4")
+    assert whole.code == 2 and "features needs the whole graph at once" in whole.err
+    assert len(list(Path("runs").glob("*.json"))) == 1

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cli.graphs import write_tables
 from ltga.cli import predict_command
 from ltga.data import GraphFolder, load_dataset, open_graph_folder
 from ltga.train import batches, load_run
@@ -84,3 +85,25 @@ def test_full_batch_loads_it(ltga: Any, tmp_path: Path, folder: Path) -> None:
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["dataset"]["fingerprint"] == load_dataset(folder).fingerprint
     assert Path(json.loads(outcome.out)["page"]).exists()
+
+
+def test_predictions_want_features_that_were_prepared_alike(ltga: Any, tmp_path: Path) -> None:
+    rows = [f"n{at},{'ab'[at % 2]},{1000 + 7 * at},{at % 5}" for at in range(24)]
+    tables = write_tables(tmp_path / "mine", nodes="\n".join(["id,label,x1,x2", *rows]) + "\n")
+    bare, scaled, runs, out = (tmp_path / name for name in ("bare", "scaled", "runs", "p.csv"))
+    assert ltga("convert", tables, bare).code == 0
+    assert ltga("convert", tables, scaled, "--prepare", "scale=standard").code == 0
+    assert ltga("train", f"{tables}/", "--out", runs / "tables", *QUICK).code == 0  # which are scaled
+    assert ltga("train", f"{bare}/", "--out", runs / "bare", *QUICK, "--batch-size", 8).code == 0
+    (of_tables,), (of_bare,) = ((runs / name).glob("*.json") for name in ("tables", "bare"))
+    for record, graph, fault in (
+        (of_tables, bare, "was not prepared as the run's graph was"),
+        (of_bare, tables, "would be prepared anew"),
+    ):
+        outcome = ltga("predict", record, f"{graph}/", "--out", out)
+        assert outcome.code == 2 and fault in outcome.err and not out.exists()
+    for graph in (tables, scaled):
+        outcome = ltga("predict", of_tables, f"{graph}/", "--out", out)
+        assert outcome.code == 0, outcome.err
+        expected = np.exp(load_run(of_tables).arrays["log_probs"])
+        np.testing.assert_allclose(pd.read_csv(out).filter(like="p_"), expected, atol=1e-5)

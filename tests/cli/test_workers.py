@@ -93,6 +93,23 @@ def test_a_killed_rank_is_named_and_the_run_goes_on(tmp_path: Path) -> None:
     assert not list((out / ".checkpoints").glob("*"))
 
 
+@pytest.mark.parametrize(("sent", "code", "line"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 2, "ended by SIGTERM")])
+def test_a_signal_to_the_launcher_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], sent: str, code: int, line: str
+) -> None:
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.launcher.api import elastic_launch
+
+    def signalled(self: Any, *words: str) -> None:
+        raise SignalException("", sigval=signal.Signals[sent])
+
+    monkeypatch.setattr(elastic_launch, "__call__", signalled)
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "csbm", "--workers", "2"])
+    said = capsys.readouterr().err
+    assert ended.value.code == code and line in said and len(said.splitlines()) == 1
+
+
 @pytest.mark.slow
 def test_an_error_of_a_rank_is_one_line(tmp_path: Path) -> None:
     graph, out = write_graph(tmp_path / "graph.npz"), tmp_path / "runs"

@@ -52,3 +52,11 @@ def test_what_cannot_be_planted_is_refused() -> None:
         plant_edges(csbm(num_nodes=60), -1)
     with pytest.raises(InputError, match="fill the graph"):
         plant_edges(csbm(num_nodes=60), 90)
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 1, 2])
+def test_a_graph_with_planted_edges_is_never_called_as_without(share: float) -> None:
+    clean = csbm(num_nodes=100)
+    noisy = plant_edges(clean, share)
+    assert noisy.name == f"csbm:num_nodes=100,planted_per_edge={share:g}"
+    assert plant_edges(clean, share, seed=2).name == f"csbm:num_nodes=100,planted_per_edge={share:g},seed=2"

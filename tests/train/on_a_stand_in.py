@@ -34,10 +34,7 @@ from ltga.kernels.operators.operands import Kind, Needed, Operands, Structure  #
 from ltga.nn import adjacency, entitlement  # noqa: E402
 from ltga.nn.baselines import propagation  # noqa: E402
 from ltga.train import LTGAClassifier, Protocol, assembly, finished, fitting, load_run  # noqa: E402
-from ltga.train.devices import (
-    device_of,
-    moved,
-)
+from ltga.train.devices import device_of, moved  # noqa: E402
 from ltga.train.focus import FocusedTask  # noqa: E402
 from ltga.train.optimizer import DecoupledAdam  # noqa: E402
 from ltga.train.planned import plan_run  # noqa: E402

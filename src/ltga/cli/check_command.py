@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from ltga.cli.given_graph import load_given
+from ltga.cli.given_graph import load_any
 from ltga.cli.terminal import plain_table, say
-from ltga.data import Dataset, NodeDataset, Preparation, as_tables
+from ltga.data import Dataset, GraphCollection, NodeDataset, Preparation, as_tables
+from ltga.data.collection_tables import is_collection
 from ltga.data.dataset_names import looks_like_a_path
+from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.graph_summary import GraphSummary, summarise
 from ltga.data.own_graph import is_table_source
 from ltga.data.prepare import PreparedGraph, prepare
@@ -30,8 +33,9 @@ def check_graph_source(
 ) -> None:
     """Print what was found, what is done by default and what comes of it; raise if that cannot be trained on."""
     path = Path(graph).expanduser()
-    if not (looks_like_a_path(graph) and path.exists() and is_table_source(path)):
-        _show(results, load_given(graph, data, convention, options), Problems(), None, as_json)
+    own = looks_like_a_path(graph) and path.exists()
+    if not (own and is_table_source(path)) or is_collection(path) or is_graph_folder(path):
+        _show_loaded(results, load_any(graph, data, convention, options), as_json)
         return
     chosen = options or Preparation()
     if convention is not None:
@@ -44,7 +48,9 @@ def check_graph_source(
         except DataError as error:
             outcome.problems.add(tables.where, str(error).removeprefix(f"{tables.where}: "), 1, "mend it", "error")
         else:
-            if isinstance(dataset, NodeDataset):
+            if chosen.predict == "links":
+                show_links(results, dataset, outcome.problems, as_json)
+            elif isinstance(dataset, NodeDataset):
                 show_values(results, dataset, outcome.problems, as_json)
             else:
                 _show(results, dataset, outcome.problems, outcome.graph, as_json)
@@ -55,6 +61,41 @@ def check_graph_source(
         _problems(results, outcome.problems)
     outcome.problems.refuse(tables.where)
     raise InputError(f"{tables.where}: cannot be prepared")
+
+
+def _show_loaded(console: Console, dataset: Any, as_json: bool) -> None:
+    """What is read as it is: whatever is wrong with it has been raised."""
+    if isinstance(dataset, Dataset):
+        _show(console, dataset, Problems(), None, as_json)
+    elif isinstance(dataset, NodeDataset):
+        show_values(console, dataset, Problems(), as_json)
+    elif isinstance(dataset, GraphCollection):
+        show_collection(console, dataset, as_json)
+    else:
+        facts = {"nodes": dataset.num_nodes, "relations": dataset.num_relations, "triples": len(dataset.edge_type)}
+        _plain(console, dataset.name, {"task": dataset.task, **facts}, as_json)
+
+
+def show_collection(console: Console, collection: GraphCollection, as_json: bool) -> None:
+    """Many graphs with a target each."""
+    first, target = collection[0], collection.target
+    sizes = [int(graph.num_nodes) for graph in collection]
+    train, val, test = (int(mask.sum()) for mask in collection.split(0))
+    summary = {"task": collection.task, "graphs": len(sizes), "nodes": sum(sizes),
+               "features": int(first.x.size(1)), "targets": list(target.names)}  # fmt: skip
+    split = {"train": train, "val": val, "test": test}
+    _plain(console, collection.name, {**summary, **split, "left_out": len(collection.left_out)}, as_json)
+
+
+def _plain(console: Console, name: str, summary: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"trainable": True, "problems": [], "summary": dict(summary)}, indent=1))
+        return
+    shown = (", ".join(value[:MOST_CLASSES]) if isinstance(value, list) else value for value in summary.values())
+    said = (f"{key.replace('_', ' ')} {value:,}" if isinstance(value, int) else f"{key} {value}"
+            for key, value in zip(summary, shown) if value != "")  # fmt: skip
+    say(console, "; ".join(said) + ".")
+    say(console, f"{name} can be trained on.")
 
 
 def _show(console: Console, dataset: Dataset, found: Problems, graph: PreparedGraph | None, as_json: bool) -> None:
@@ -131,6 +172,18 @@ def _summary(console: Console, dataset: Dataset, summary: GraphSummary) -> None:
         table.add_row(name, escape(value))
     table.columns[1].justify = "left"
     console.print(table)
+
+
+def show_links(console: Console, dataset: Any, found: Problems, as_json: bool) -> None:
+    """A graph whose edges are to be learned; labels play no part."""
+    data, features = dataset.data, list(dataset.feature_names or ())
+    if as_json:
+        summary = {"nodes": data.num_nodes, "edges": data.num_edges, "task": "link prediction", "features": features}
+        print(json.dumps({"trainable": True, "problems": found.as_json(), "summary": summary}, indent=1))
+        return
+    _problems(console, found)
+    say(console, f"{data.num_nodes:,} nodes, {data.num_edges:,} edges (messages), {data.x.size(1)} features.")
+    say(console, f"{dataset.name} can be trained on for its links (ltga train ... --task link).")
 
 
 def show_values(console: Console, dataset: NodeDataset, found: Problems, as_json: bool) -> None:

@@ -102,6 +102,8 @@ def train(
     changes = settings or ()
     names = None if method is None else method.split(",")
     prepared = preparation(prepare)
+    if prepared is not None and prepared.predict == "links" and task is None:
+        task = "link"
 
     def train_other(given: Any = None) -> None:
         from ltga.cli.task_command import other_task_plan, train_other_task
@@ -112,7 +114,8 @@ def train(
         if given is None and launched(workers, context.obj):
             return
         place = (out, page, data, convention, fresh, json_wanted)
-        train_other_task(results(), messages(quiet), other, *place, checkpoint_every, device, prepared, given)
+        how = (checkpoint_every, device, prepared, given, batches(batch_size, fanout, full_batch))
+        train_other_task(results(), messages(quiet), other, *place, *how)
 
     if not is_node_classification(graph_asked_for(dataset, config), task):
         train_other()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from ltga.cli.app import app
-from ltga.cli.rank_errors import line_of_rank, noted_by_launcher
+from ltga.cli.rank_errors import BY_US, line_of_rank, noted_by_launcher
 from ltga.cli.terminal import messages, say
 from ltga.errors import LTGAError
 
@@ -51,7 +51,8 @@ def _run(arguments: list[str], debug: bool) -> int:
         return _fail(f"{where}: cannot be read or written ({error.strerror or error})")
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    if code == INTERRUPTED:  # newer versions of typer return it, older ones raise
+    # newer versions of typer return it, older ones raise; where a launcher started us, it says so itself
+    if code == INTERRUPTED and os.environ.get(BY_US) != "1":
         messages().print("interrupted; what is finished is kept, and the same command goes on from there")
     return code if isinstance(code, int) else 0
 

@@ -45,15 +45,17 @@ def on_ray(
 
 def _launch(workers: int, arguments: Sequence[str]) -> None:
     import logging
+    import signal
     import uuid
 
-    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     from ltga.cli.rank_errors import BY_US, first_failure
 
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # a failure is told in one line below
+    for name in ("torch.distributed.elastic", "torch.distributed.elastic.agent.server.api"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # a failure is told in one line below
     os.environ.setdefault("OMP_NUM_THREADS", str(max((os.cpu_count() or 1) // workers, 1)))
     os.environ[BY_US] = "1"
     config = LaunchConfig(
@@ -64,5 +66,10 @@ def _launch(workers: int, arguments: Sequence[str]) -> None:
         elastic_launch(config, sys.executable)("-m", "ltga", *arguments)
     except ChildFailedError as error:
         raise TrainingError(first_failure(error.failures)) from None
+    except SignalException as error:  # sent to this process, which has ended the others
+        if error.sigval == signal.SIGINT:
+            raise KeyboardInterrupt from None
+        name = signal.Signals(error.sigval).name
+        raise TrainingError(f"ended by {name}; the same command goes on from the last checkpoint") from None
     finally:
         del os.environ[BY_US]

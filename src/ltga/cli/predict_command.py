@@ -47,6 +47,9 @@ def predict_to_file(
     finished = load_run(record, device)
     given, ids = graph_to_predict(finished, graph, data, new_category)
     if isinstance(finished, TaskRun):
+        if batch_size is not None or fanout is not None:
+            fault = f"are for classes of nodes so far, not {finished.task}"
+            raise InputError(f"--batch-size, --fanout: {fault}; leave them out")
         predicted: Predictions | WholeTable = WholeTable(_of_another_task(finished, given, ids))
     else:
         names = class_names_of(finished, data)

@@ -19,12 +19,16 @@ from ltga.cli.output import check_output
 from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
 from ltga.cli.terminal import plain_table, say
 from ltga.data import NodeDataset, Preparation
+from ltga.data.own_graph import preparation_for
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import Method, find_method
 from ltga.train import Run, load_run
 from ltga.train.checkpoint import Checkpoint, parse_seconds
 from ltga.train.crew import Crew, crew_here
 from ltga.train.devices import find_device
+from ltga.train.memory import computed_as
+from ltga.train.minibatch import MiniBatch
+from ltga.train.protocol import Protocol
 from ltga.train.record import clean_text, kept_index, plain
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
@@ -121,6 +125,7 @@ def train_other_task(
     device: str = "cpu",
     preparation: Preparation | None = None,
     given: NodeDataset | None = None,
+    minibatch: MiniBatch | None = None,
 ) -> None:
     """Train every method with every seed, store the runs and print a comparison with what needs no training.
 
@@ -130,13 +135,16 @@ def train_other_task(
     crew = crew_here()
     messages.quiet |= crew.rank > 0
     find_device(device)  # before anything is loaded
+    preparation = preparation_for(plan.dataset, preparation, plan.task)
     loaded = load_any(plan.dataset, data, convention, preparation) if given is None else given
     dataset = choose(loaded, plan.task)
     dataset_name = clean_text(dataset.name)
     methods = plan.methods or (*METHODS, *(("gin",) if plan.task == "graph" or "graph" in str(dataset.task) else ()))
+    if minibatch is not None and plan.methods is None:
+        methods = tuple(name for name in methods if computed_as(name, Protocol.recommended()) is not None)
     planned = {
         name: [
-            plan_task(dataset, name, seed, None, plan.protocol, plan.options, workers=crew.size)
+            plan_task(dataset, name, seed, None, plan.protocol, plan.options, minibatch, crew.size)
             for seed in range(1, plan.seeds + 1)
         ]
         for name in methods

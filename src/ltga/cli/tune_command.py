@@ -23,6 +23,7 @@ from ltga.cli.task_command import other_task_plan
 from ltga.cli.terminal import run_bar, say
 from ltga.cli.tune_report import Request, as_json, sentences, table
 from ltga.data import NodeDataset
+from ltga.data.own_graph import is_for_links, preparation_for
 from ltga.errors import InputError
 from ltga.train import EpochInfo, MiniBatch, Protocol
 from ltga.train.batches import choose_batches
@@ -97,17 +98,20 @@ def _node_work(asked: Request, wished: Mapping[str, Any]) -> _Work:
     graph = load_any(plan.dataset, asked.data, asked.convention, preparation(list(asked.prepare)))
     if isinstance(graph, NodeDataset):
         return _other_work(asked, wished, graph)
+    if is_for_links(graph):
+        return _other_work(replace(asked, task="link"), wished, graph)
     graph.name = clean_text(graph.name)
     return _Work(graph, plan.methods, plan.protocol, fixed)
 
 
-def _other_work(asked: Request, wished: Mapping[str, Any], given: NodeDataset | None = None) -> _Work:
+def _other_work(asked: Request, wished: Mapping[str, Any], given: Any = None) -> _Work:
     plan = other_task_plan(
         asked.dataset, _names(asked), 1, asked.settings, asked.config, asked.protocol, asked.task, asked.metric
     )  # fmt: skip
     methods, fixed = plan.methods or METHODS, set(plan.protocol)
     _labelled(search_space, methods, fixed, wished)
     prepared = preparation(list(asked.prepare))
+    prepared = preparation_for(plan.dataset, prepared, plan.task)
     loaded = load_any(plan.dataset, asked.data, asked.convention, prepared) if given is None else given
     return _Work(choose(loaded, plan.task), methods, plan.protocol, fixed, plan.options)
 

@@ -18,8 +18,14 @@ PATH_SUFFIXES = (".npz", ".safetensors", ".parquet", ".pt", ".pth", ".pkl", *GRA
 
 
 def looks_like_a_path(name: str) -> bool:
-    """Whether a name is meant as a path rather than as that of a known dataset."""
-    return "/" in name or "\\" in name or name in (".", "..") or name.lower().endswith(PATH_SUFFIXES)
+    """Whether a name is meant as a path; a known dataset wins over a folder of its name."""
+    if "/" in name or "\\" in name or name in (".", "..") or name.lower().endswith(PATH_SUFFIXES):
+        return True
+    return _key(name) not in CATALOGUE and Path(name).is_dir()
+
+
+def _key(name: str) -> str:
+    return name.partition(":")[0].strip().lower().replace("_", "-")
 
 
 def known_dataset(name: str) -> Facts:
@@ -32,12 +38,11 @@ def known_dataset(name: str) -> Facts:
     ...
     ltga.errors.InputError: name: no dataset is called 'corra'; did you mean 'cora'?
     """
-    key = name.partition(":")[0].strip().lower().replace("_", "-")
+    key = _key(name)
     if key in CATALOGUE:
         return CATALOGUE[key]
     longer = [known for known in CATALOGUE if known.startswith(key)]
-    folder = f" (for the folder of that name write './{name}')" if Path(name).is_dir() else ""
-    every = f"known are {', '.join(CATALOGUE)}; or give the path of your own graph{folder}"
+    every = f"known are {', '.join(CATALOGUE)}; or give the path of your own graph"
     hint = did_you_mean(key, CATALOGUE, f"did you mean {longer[0]!r}?" if longer else every)
     raise InputError(f"name: no dataset is called {name!r}; {hint}")
 

@@ -184,6 +184,12 @@ class GraphFolder:
         return {"format": "graph folder", "path": str(self.path.resolve()), "name": self.name}
 
     @property
+    def preparation(self) -> dict[str, Any] | None:
+        """How tables became its numbers, if it was written from prepared ones."""
+        told = self.manifest["provenance"].get("reading")
+        return told.get("preparation") if isinstance(told, dict) else None
+
+    @property
     def bytes_in_memory(self) -> int:
         """What :meth:`dataset` would take."""
         split, edge = 3 * self.num_splits, 16 + 4 * len(self.edge_columns) + 8 * (self.edge_time is not None)

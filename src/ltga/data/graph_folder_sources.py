@@ -36,13 +36,14 @@ def open_source(
 
     With a ``preparation`` tables are read whole and prepared as for training, which takes memory.
     """
+    path = Path(source).expanduser()
+    name = f"./{source}" if path.is_dir() and "/" not in source else source
     if preparation is not None:
-        return DatasetStream(load_graph(source, root, convention=convention, preparation=preparation))
+        return DatasetStream(load_graph(name, root, convention=convention, preparation=preparation))
     if source == "power-law" or source.startswith("power-law:"):
         _refuse_convention(convention, "power-law")
         knobs: dict[str, Any] = parse_knobs("power-law", PowerLaw, source.partition(":")[2])
         return PowerLaw(**knobs)
-    path = Path(source).expanduser()
     if path.suffix == ".npz" and path.is_file() and _has_dense_features(path):
         return NpzStream(path, convention)
     if path.name in ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet"):
@@ -51,7 +52,6 @@ def open_source(
         return TableStream(path, convention or "directed")
     if is_graph_folder(path):
         raise InputError(f"source: {path} is a graph folder already; there is nothing to convert")
-    name = f"./{source}" if path.is_dir() and "/" not in source else source
     return DatasetStream(load_graph(name, root, convention=convention))
 
 
@@ -77,7 +77,7 @@ class DatasetStream:
         self.timed = self._times is not None
         if self._times is not None and len(self._times) != dataset.data.num_edges:
             raise InputError(f"edge_time: {len(self._times)} times for {dataset.data.num_edges} edges; give one each")
-        self.provenance: dict[str, Any] = {"source": dataset.name}
+        self.provenance: dict[str, Any] = {"source": dataset.name, "reading": dataset.reading}
 
     def nodes(self) -> Iterator[NodeBlock]:
         x, y, names = self._dataset.data.x.numpy(), self._dataset.data.y.numpy(), self._dataset.node_names

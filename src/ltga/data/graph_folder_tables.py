@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ltga.data.graph_folder_write import EdgeBlock, NodeBlock, check_convention
 from ltga.data.node_ids import NodeIds
 from ltga.data.table_graph import find_tables
 from ltga.data.table_labels import class_order
+from ltga.data.table_targets import kind_of_words
 from ltga.errors import DataError
 
 _BLOCK_BYTES = 16 * 1024**2
@@ -48,6 +50,7 @@ class TableStream:
         self.timed = "time" in self._edges.columns
         self._ids = NodeIds()
         self._labels: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
         self._parts: list[np.ndarray] = []
 
     def nodes(self) -> Iterator[NodeBlock]:
@@ -81,6 +84,13 @@ class TableStream:
             yield EdgeBlock(ends[0], ends[1], np.stack(columns, axis=1) if columns else None, times)
 
     def classes(self) -> tuple[tuple[str, ...], np.ndarray | None]:
+        kind = kind_of_words(self._counts)
+        if kind != "classes":
+            found = "several labels for a node" if kind == "labels" else f"{len(self._counts):,} different numbers"
+            raise DataError(
+                f"{self._nodes.path}: label holds {found}, and a graph folder holds classes; train on the tables "
+                "themselves, or say --prepare predict=class"
+            )
         names = class_order(self._labels)
         renumbered = np.full(len(self._labels), -1)
         for at, name in enumerate(names):
@@ -102,7 +112,11 @@ class TableStream:
             -1 if name in ("", "-1") else self._labels.setdefault(name, len(self._labels))
             for name in coded.dictionary.to_pylist()
         ]
-        return np.array(numbers, np.int64)[coded.indices.to_numpy(zero_copy_only=False)]
+        indices = coded.indices.to_numpy(zero_copy_only=False)
+        for name, count in zip(coded.dictionary.to_pylist(), np.bincount(indices, minlength=len(numbers)).tolist()):
+            if name in self._labels:
+                self._counts[name] += count
+        return np.array(numbers, np.int64)[indices]
 
     def _split(self, batch: pa.RecordBatch, first: int, labels: np.ndarray) -> np.ndarray:
         coded = pc.utf8_lower(self._nodes.text(batch, "split")).dictionary_encode()

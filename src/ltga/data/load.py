@@ -63,6 +63,9 @@ def load_dataset(
         raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
     if isinstance(name, Path) or looks_like_a_path(name):
         if is_collection(name):
+            for option, given in (("convention", convention), ("prepare", preparation)):
+                if given is not None:
+                    raise InputError(f"{option}: is for one graph; the tables of a collection are read as they are")
             collection = load_collection(name)
             where = str(Path(name).expanduser().resolve())
             collection.reading = {"format": "collection", "name": collection.name, "path": where}

@@ -15,7 +15,7 @@ from ltga.data.assemble import assemble
 from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
-from ltga.data.dataset_names import GRAPH_SUFFIXES
+from ltga.data.dataset_names import GRAPH_SUFFIXES, looks_like_a_path
 from ltga.data.graph_files import TABLE_NAMES, read_graph_file
 from ltga.data.graph_folder import open_graph_folder
 from ltga.data.graph_folder_files import is_graph_folder
@@ -59,6 +59,23 @@ def load_own_graph(path: str | Path, convention: str | None = None, preparation:
 def is_table_source(path: Path) -> bool:
     """Whether a path leads to something that is prepared: tables, or what is turned into tables."""
     return path.is_dir() or path.name in TABLE_NAMES or path.suffix.lower() in GRAPH_SUFFIXES
+
+
+def preparation_for(name: Any, preparation: Preparation | None, task: str | None) -> Preparation | None:
+    """How tables are prepared for a task: for links nothing has to be known of nodes, so labels are not asked for."""
+    if task != "link" or not isinstance(name, str | Path):
+        return preparation
+    path = Path(name).expanduser()
+    if not looks_like_a_path(str(name)) or not is_table_source(path) or is_graph_folder(path):
+        return preparation
+    chosen = preparation or Preparation()
+    return Preparation(**{**chosen.model_dump(), "predict": "links"}) if chosen.predict == "auto" else chosen
+
+
+def is_for_links(dataset: Any) -> bool:
+    """Whether a graph was read for its links alone, and its labels mean nothing."""
+    reading = getattr(dataset, "reading", None) or {}
+    return bool(reading.get("preparation", {}).get("options", {}).get("predict") == "links")
 
 
 def _load(path: Path, convention: str | None, preparation: Preparation | None) -> Any:

@@ -37,7 +37,8 @@ def plant_edges(dataset: Dataset, planted_per_edge: float = 1.0, seed: int = 0) 
     data.edge_index = torch.cat([data.edge_index, torch.from_numpy(np.stack([low, high]))], dim=1)
     data.planted_edge = torch.arange(data.edge_index.size(1)) >= source.size
     base, _, knobs = dataset.name.partition(":")
-    added = knob_name("", plant_edges, {"planted_per_edge": planted_per_edge, "seed": seed}).removeprefix(":")
+    share = knob_name("", lambda planted_per_edge=None: None, {"planted_per_edge": planted_per_edge})
+    added = ",".join((share.removeprefix(":"), *([f"seed={seed}"] if seed else [])))  # always said, even if it is 1
     masks = zip(*(dataset.split(number) for number in range(dataset.num_splits)))
     return Dataset(
         f"{base}:{','.join(filter(None, (knobs, added)))}".rstrip(":"),

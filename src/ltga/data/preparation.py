@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ltga.data.conventions import CONVENTIONS, Convention
+from ltga.data.date_formats import check_date_format
 from ltga.data.structure import check_names
 from ltga.errors import InputError, did_you_mean
 
@@ -25,7 +25,8 @@ class Preparation(BaseModel):
         id, label, split: columns of the node table; every other column is a feature. `label` may be several columns of
             0 and 1, separated by commas: several labels for a node.
         predict: what the label column holds: one "class" for each node, a "number", or several "labels" (separated by
-            semicolons, or a column each); "auto": as it looks, and what is chosen is told.
+            semicolons, or a column each); "auto": as it looks, and what is chosen is told. "links": nothing of nodes,
+            only edges are, and no label is needed.
         source, target, weight: columns of the edge table; every column but the first two is an edge attribute.
         drop: columns to leave out.
         categorical: columns of numbers that are names of categories (post codes, say).
@@ -44,7 +45,7 @@ class Preparation(BaseModel):
             column of 0 and 1 says where.
         stray_cells: text among numbers: refused, or taken as empty.
         dates: as a number of days since 1970, as categories, left out, or refused; `date_format` as for
-            `datetime.strptime` if they are not written 2024-12-31.
+            `datetime.strptime` if they are not all written 2024-12-31, several separated by commas.
         scale: number columns have mean 0 and standard deviation 1 ("standard") or stay as they are ("none").
         structure: features made from the edges (see `ltga.data.structure`); "auto": some, if there are no others.
 
@@ -61,7 +62,7 @@ class Preparation(BaseModel):
     id: str = "id"
     label: str = "label"
     split: str = "split"
-    predict: Literal["auto", "class", "number", "labels"] = "auto"
+    predict: Literal["auto", "class", "number", "labels", "links"] = "auto"
     source: str = "source"
     target: str = "target"
     weight: str = "weight"
@@ -126,13 +127,7 @@ class Preparation(BaseModel):
     @field_validator("date_format")
     @classmethod
     def _sound_format(cls, value: str | None) -> str | None:
-        if value is not None:
-            try:
-                datetime.strptime(datetime(2024, 12, 31).strftime(value), value)
-            except ValueError:
-                raise ValueError("is no format of dates, use for example %d.%m.%Y") from None
-            if "%" not in value:
-                raise ValueError("is no format of dates, use for example %d.%m.%Y")
+        check_date_format(value)
         return value
 
     @classmethod

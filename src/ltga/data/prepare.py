@@ -150,7 +150,8 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     """Everything that is wrong with tables, and the graph if it can be made; `fitted` repeats what was done before."""
     problems = Problems(list(tables.problems.found))
     labels = () if tables.nodes is None else label_columns(options, tables.nodes.columns)
-    node_columns = (options.id,) if fitted or tables.nodes is None else (options.id, *labels)
+    bare = fitted is not None or tables.nodes is None or options.predict == "links"
+    node_columns = (options.id,) if bare else (options.id, *labels)
     sound = _has_columns(tables.edges, (options.source, options.target), tables.edge_table, "edge", problems)
     if tables.nodes is not None:
         sound &= _has_columns(tables.nodes, node_columns, tables.node_table, "node", problems)
@@ -178,6 +179,11 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
             tables.edge_table, "is another graph than the one whose Laplacian places the nodes", 1,
             "choose other features with structure=...", "error",
         )  # fmt: skip
+    if options.predict == "links" and features.fitted.structure:
+        what = "features are made from all edges, those included that are held out to be predicted"
+        problems.add(
+            tables.edge_table, what, 1, "scores are somewhat too good; features of your own are fairer", "note"
+        )
     if problems.errors or features.values is None:
         return Outcome(problems, None)
     fitted = fitted or FittedPreparation(
@@ -206,6 +212,8 @@ def _labels(
     fitted: FittedPreparation | None,
 ) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
     """Classes `[N]`, their names, and what is predicted instead of them; then the first only say what is known."""
+    if options.predict == "links":
+        return np.arange(len(nodes)) % 2, ("0", "1"), None  # of no use to links, but a dataset has some
     before = fitted.classes if fitted else None
     if kind == "classes":
         return *read_labels(nodes, options, where, problems, before), None
@@ -223,6 +231,7 @@ def _has_columns(frame: pd.DataFrame, wanted: tuple[str, ...], where: str, kind:
         if name not in columns:
             named = name in ("id", "label", "source", "target")
             action = f"rename one, or say which it is with {name}=COLUMN" if named else "give the name of one of them"
+            action += "; links need none (predict=links)" if name == "label" else ""
             problems.add(where, f"column {name!r} is missing; found {listed}", 1, action, "error")
     if len(set(columns)) != len(columns):
         problems.add(where, f"column names repeat: {listed}", 1, "rename them", "error")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
@@ -10,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from ltga.data.date_formats import formats_to_try
 
 Kind = Literal["number", "date", "category", "nested"]
 # What people write where a number is not known; only looked for in columns that are numbers otherwise.
@@ -124,6 +127,8 @@ def days_of(series: pd.Series, date_format: str | None = None) -> Numbers:
 
     >>> days_of(pd.Series(["1970-01-02", "", "1970-01-03T12:00:00"])).values.tolist()
     [1.0, nan, 2.5]
+    >>> days_of(pd.Series(["1970-01-02", "03.01.1970"]), "%d.%m.%Y").values.tolist()
+    [1.0, 2.0]
     """
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         empty = series.isna().to_numpy()
@@ -131,15 +136,22 @@ def days_of(series: pd.Series, date_format: str | None = None) -> Numbers:
     else:
         text = pd.Series(text_of(series).to_numpy(zero_copy_only=False), dtype=object)
         empty = text.str.lower().isin(NO_NUMBER).to_numpy()
-        try:
-            stamps = pd.to_datetime(
-                text.where(~empty, None), errors="coerce", utc=True, format=date_format or "ISO8601"
-            )
-        except (ValueError, OverflowError):  # a format that is none
-            stamps = pd.Series(pd.DatetimeIndex([pd.NaT] * len(text), tz="UTC"))
+        stamps = _stamps(text.where(~empty, None), date_format)
     gaps = stamps.isna().to_numpy()
     seconds = stamps.dt.tz_localize(None).to_numpy(dtype="datetime64[us]").astype(np.int64) / 1e6
     return Numbers(np.where(gaps, np.nan, seconds / _DAY), empty, gaps & ~empty)
+
+
+def _stamps(text: pd.Series, date_format: str | None) -> pd.Series:
+    """Every cell by the first format that fits it; no two of them read a cell in two ways."""
+    stamps = pd.Series(pd.DatetimeIndex([pd.NaT] * len(text), tz="UTC"))
+    for form in formats_to_try(date_format):
+        left = stamps.isna() & text.notna()
+        if not left.any():
+            break
+        with contextlib.suppress(ValueError, OverflowError):  # a format that is none to pandas
+            stamps[left] = pd.to_datetime(text[left], errors="coerce", utc=True, format=form)
+    return stamps
 
 
 def kind_of(series: pd.Series, date_format: str | None = None) -> Kind:

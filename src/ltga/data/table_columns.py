@@ -11,6 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, Field
 
+from ltga.data.date_formats import date_format_of, formats_in
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import days_of, kind_of, numbers_of, text_of
@@ -124,8 +125,10 @@ def fit_column(
     assert kind in ("number", "date")
     values, empty = _numbers(name, series, kind, options, where, Problems())
     if empty.all():
+        before = len(problems)
         _numbers(name, series, kind, options, where, problems)  # what stands there may be text
-        problems.add(place, "no cell holds a number", 1, "left out", "note")
+        if len(problems) == before:
+            problems.add(place, "no cell holds a number", 1, "left out", "note")
         return None
     known = values[~empty]
     if known.min() == known.max() and not (empty.any() and options.indicator) and not keep_constant:
@@ -136,22 +139,6 @@ def fit_column(
     fill = {"median": np.median(known), "mean": known.mean()}.get(options.empty_cells, 0.0)
     indicator = options.indicator and bool(empty.any())
     return NumberColumn(name=name, kind=kind, fill=float(fill), indicator=indicator)
-
-
-def date_format_of(text: pa.Array) -> str | None:
-    """How dates are written that are not written 2024-12-31, all ways that fit; `None` if the cells are no dates.
-
-    >>> date_format_of(pa.array(["31.01.2020", "", "1.2.2021"])), date_format_of(pa.array(["1/31/2020", "2/3/2020"]))
-    ('%d.%m.%Y', '%m/%d/%Y')
-    """
-    filled = text.filter(pc.not_equal(text, ""))
-    for sign, formats in (("[.]", ("%d.%m.%Y",)), ("/", ("%d/%m/%Y", "%m/%d/%Y")), ("-", ("%d-%m-%Y", "%m-%d-%Y"))):
-        pattern = f"^[0-9]{{1,2}}{sign}[0-9]{{1,2}}{sign}[0-9]{{4}}$"
-        if len(filled) and pc.all(pc.match_substring_regex(filled, pattern)).as_py():
-            cells = pd.Series(filled.to_pylist())
-            fits = [form for form in formats if pd.to_datetime(cells, format=form, errors="coerce").notna().all()]
-            return " or ".join(fits) or None
-    return None
 
 
 def _fit_category(
@@ -170,7 +157,7 @@ def _fit_category(
     if len(counts) <= 1:
         problems.add(place, f"is {example[:40]!r} in every row", 1, "left out", "note")
         return None
-    looks_like = None if options.date_format else date_format_of(text)
+    looks_like = _format_to_choose(text, options)
     if looks_like is not None:
         action = f"taken as text; choose date_format={looks_like} to take them as dates"
         problems.add(place, f"these look like dates, {example[:30]!r} for example", 1, action, "note")
@@ -206,13 +193,19 @@ def _numbers(
         wanted = "a date" if kind == "date" else "a finite number"
         what = f"{name} is {str(series.iloc[int(stray[0])])[:40]!r}, expected {wanted}"
         if options.stray_cells == "error":
-            dates = None if options.date_format else date_format_of(text_of(series))
+            dates = _format_to_choose(text_of(series), options)
             first = "" if dates is None else f"date_format={dates} for dates, "
             action = f"mend it, or choose {first}stray_cells=empty, categorical={name} or drop={name}"
             problems.add(where, what, stray, action, "error")
         else:
             problems.add(where, what, stray, "taken as empty (stray_cells=empty)", "mended")
     return found.values, found.empty | found.stray
+
+
+def _format_to_choose(text: pa.Array, options: Preparation) -> str | None:
+    """What `date_format` would have to be for these cells to be dates, too."""
+    found = date_format_of(text)
+    return None if found is None else ",".join([*formats_in(options.date_format), found])
 
 
 def _about_empty(empty: np.ndarray, options: Preparation, where: str, name: str, done: str, problems: Problems) -> None:

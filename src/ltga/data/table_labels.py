@@ -20,6 +20,7 @@ _SPLIT_PARTS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 _FEW_CLASSES = 20
 
 
+_OR_ELSE = "say which column it is with label=COLUMN; links need none (predict=links)"
 # Words that stand for a class in one table and for "not known" in another; a blank always means the latter.
 _AMBIGUOUS: tuple[tuple[tuple[str, ...], str, Weight], ...] = (
     (("-1", "-1.0"), "read as not known; if it is a class, give it a name in words", "mended"),
@@ -34,7 +35,7 @@ def read_labels(
     if options.label not in nodes:
         if known is None:
             what = f"there are no labels (column {options.label!r})"
-            problems.add(where, what, 1, "add them, or say which column it is with label=COLUMN", "error")
+            problems.add(where, what, 1, f"add them, or {_OR_ELSE}", "error")
         return np.full(len(nodes), -1, dtype=np.int64), known or ()
     text = text_of(nodes[options.label])
     counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in text.value_counts()}

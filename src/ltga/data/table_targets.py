@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -29,9 +29,25 @@ def label_columns(options: Preparation, columns: Iterable[str]) -> tuple[str, ..
     return tuple(part.strip() for part in options.label.split(","))
 
 
+def kind_of_words(counts: Mapping[str, int]) -> Kind:
+    """What cells look like, told by how often each of them is there; blanks left out.
+
+    >>> kind_of_words({"a;b": 1, "a": 2}), kind_of_words({"red": 3, "blue": 2})
+    ('labels', 'classes')
+    """
+    if any(SEPARATOR in word for word in counts):
+        return "labels"
+    if len(counts) <= _FEW or not all(_is_number(word) for word in counts):
+        return "classes"
+    once = sum(count == 1 for count in counts.values()) > len(counts) / 2
+    return "number" if once or any(float(word) % 1 for word in counts) else "classes"
+
+
 def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, problems: Problems) -> Kind:
     """What the options say, else what the cells look like; a choice that was not asked for is told."""
     columns = label_columns(options, nodes.columns)
+    if options.predict == "links":
+        return "classes"
     if options.predict != "auto":
         chosen: Kind = {"class": "classes", "number": "number", "labels": "labels"}[options.predict]  # type: ignore[assignment]
         if len(columns) > 1 and chosen != "labels":
@@ -47,13 +63,13 @@ def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, proble
     place = f"{where}, {columns[0]}"
     if any(SEPARATOR in word for word in counts):
         action = "several labels for a node (predict=labels; predict=class if the sign belongs to a name)"
-        problems.add(place, f"has cells with {SEPARATOR!r}", sum(SEPARATOR in word for word in counts), action, "note")
+        cells = sum(count for word, count in counts.items() if SEPARATOR in word)
+        problems.add(place, f"has cells with {SEPARATOR!r}", cells, action, "note")
         return "labels"
     if len(counts) <= _FEW or not all(_is_number(word) for word in counts):
         return "classes"
     what = f"{len(counts):,} different numbers"
-    once = sum(count == 1 for count in counts.values()) > len(counts) / 2
-    if once or any(float(word) % 1 for word in counts):
+    if kind_of_words(counts) == "number":
         problems.add(place, what, sum(counts.values()), "a number is predicted (predict=number)", "note")
         return "number"
     problems.add(place, what, sum(counts.values()), "taken as classes; to predict a number: predict=number", "note")

@@ -53,5 +53,5 @@ def _natural(run: Run) -> np.ndarray:
     """The stored outputs as numbers in their units ``[n]``, or as probabilities ``[n, K]``."""
     said, out = run.record["target"], torch.from_numpy(run.arrays["outputs"])
     if said["kind"] == "number":
-        return Scale(said["log"], said["shift"], said["scale"]).natural(out.squeeze(-1)).numpy()
+        return Scale.said(said).predicted(out.squeeze(-1)).numpy()
     return (out.sigmoid() if said["kind"] == "labels" else out.softmax(-1)).numpy()

@@ -19,6 +19,7 @@ from ltga.functional.softmax import _scores, check_broadcast
 from ltga.functional.tsallis import Index, _exp_q_value, curvature, index_minus_one, reduce_to
 
 MAX_ITERATIONS = 40
+STEEPEST = 700.0  # of the logarithm of p^(2 - alpha), which would overflow above alpha = 8
 
 
 def entmax(z: Tensor, alpha: Index, dim: int = -1) -> Tensor:
@@ -171,7 +172,7 @@ class _EntmaxSlopes:
         if torch.is_grad_enabled():  # somebody wants a second derivative: p must be seen to depend on z and alpha
             p = _entmax(z.double(), d.double() + 1, rows)
         log_p = torch.log(torch.where(p > 0, p, torch.ones_like(p)))
-        s = torch.where(p > 0, torch.exp((1 - d.double()) * log_p), torch.zeros_like(p))
+        s = torch.where(p > 0, torch.exp(((1 - d.double()) * log_p).clamp(max=STEEPEST)), torch.zeros_like(p))
         return cls(p, d.double(), s, rows)
 
     def share(self, values: Tensor) -> Tensor:
@@ -179,14 +180,21 @@ class _EntmaxSlopes:
         return self.rows.sum(values) / self.rows.sum(self.s).clamp(min=torch.finfo(torch.double).tiny)
 
     def centred(self, grad: Tensor) -> Tensor:
-        return grad - self.share(grad * self.s)
+        slack = grad - self.share(grad * self.s)
+        # Above alpha = 2 an s may exceed all others by far, and what is left of its gradient would be rounding.
+        return slack - self.share(slack * self.s)
 
     def by_alpha(self) -> Tensor:
         """dp/dalpha with nu held."""
         inside = self.p > 0
         log_p = torch.log(torch.where(inside, self.p, torch.ones_like(self.p)))
-        argument = _log_alpha(log_p, self.d)  # x + nu, recovered from p alone
-        return torch.where(inside, self.p * curvature(argument, self.d), torch.zeros_like(self.p))
+        t = self.d * log_p
+        near = t > -1  # beyond it 1 + d x, which is p^d, has lost it to rounding
+        argument = _log_alpha(torch.where(near, log_p, torch.zeros_like(log_p)), self.d)  # x + nu, from p alone
+        far_d = torch.where(near, torch.ones_like(t), self.d.expand_as(t))
+        far = (self.p * (1 - t) - self.s) / (far_d * far_d)
+        found = torch.where(near, self.p * curvature(argument, self.d), far)
+        return torch.where(inside, found, torch.zeros_like(self.p))
 
 
 # Opaque to torch.compile: the root finder stops when it is done, which a captured graph cannot.

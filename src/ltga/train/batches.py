@@ -73,11 +73,7 @@ def graph_and_batches(
     else:
         batches = as_minibatch(asked)
     if batches is not None:
-        for method in methods:
-            if computed_as(method, protocol) is None:
-                cause = f", but {why.partition(':')[0]}" if why else ""
-                fault = f"{method} needs the whole graph at once{cause}"
-                raise InputError(f"minibatch: {fault}; leave it out, or use an attention method")
+        check_batched(methods, protocol, why)
     if batches is None and isinstance(dataset, GraphFolder):
         where = dataset.path
         try:
@@ -85,6 +81,15 @@ def graph_and_batches(
         except MemoryError:
             raise InputError(f"{where}: does not fit into memory; train it by batches") from None
     return dataset, batches, why
+
+
+def check_batched(methods: Iterable[str], protocol: Protocol, why: str = "") -> None:
+    """Raise if one of the methods cannot be trained by batches; ``why`` says what they were chosen for."""
+    for method in methods:
+        if computed_as(method, protocol) is None:
+            cause = f", but {why.partition(':')[0]}" if why else ""
+            fault = f"{method} needs the whole graph at once{cause}"
+            raise InputError(f"minibatch: {fault}; leave it out, or use an attention method")
 
 
 def parse_fanout(text: str) -> int | tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ def graph_to_predict(
     folder = (reading or {}).get("path") if source is None else source
     if isinstance(folder, str | Path) and is_graph_folder(Path(folder).expanduser()) and run.model.layered:
         opened = open_graph_folder(folder)
+        _check_prepared_alike(reading or {}, opened)
         return opened, FolderNames(opened)
     if source is not None and reading is not None and "preparation" in reading:
         prepared = prepare_like(reading, source, new_category)
@@ -59,7 +60,21 @@ def graph_to_predict(
         dataset = graph_of(run) if reading is not None and source is None else _any_graph(run, source, root)
     else:
         dataset = graph_of(run) if source is None else load_graph(source, root)
+        if (reading or {}).get("format") == "graph folder" and "preparation" in (dataset.reading or {}):
+            raise InputError(
+                f"GRAPH: {source} would be prepared anew (scaled, for example), and the run was made on a graph "
+                "folder; write it to one with `ltga convert`, as the run's graph was, and give that"
+            )
     return dataset.data, ids_of(dataset)
+
+
+def _check_prepared_alike(reading: Mapping[str, Any], folder: GraphFolder) -> None:
+    """Raise if a run on prepared tables (scaled ones, for example) would be shown features that are not."""
+    wanted = reading.get("preparation")
+    if wanted is not None and wanted != folder.preparation:
+        raise InputError(
+            f"GRAPH: {folder.path} was not prepared as the run's graph was; give its tables, which then are"
+        )
 
 
 class FolderNames(Sequence[str]):

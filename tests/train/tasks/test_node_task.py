@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from sklearn.metrics import f1_score, mean_absolute_error, r2_score
@@ -16,7 +17,7 @@ import ltga
 from ltga.data import NodeDataset, csbm, make_target, neighbour_classes
 from ltga.errors import InputError
 from ltga.train.protocol import Protocol
-from ltga.train.tasks.objectives import Labels, Scale, objective_for
+from ltga.train.tasks.objectives import Labels, Number, Scale, objective_for
 
 QUICK = {"epochs": 40, "dropout": 0.0, "hidden_channels": 8, "heads": 2}
 NAN = float("nan")
@@ -93,6 +94,33 @@ def test_a_scale_goes_there_and_back_and_knows_the_training_part_only(heights: N
         scale = Scale.of(torch.tensor([0.0, 10.0, 1000.0]), log)
         there = scale.scaled(torch.tensor([0.0, 5.0, 77.0]))
         assert torch.allclose(scale.natural(there).float(), torch.tensor([0.0, 5.0, 77.0]), atol=1e-3)
+
+
+def test_predictions_of_a_logarithm_end_at_twice_the_training_range() -> None:
+    y = torch.tensor([3.0, 40.0, 500.0, 60_000.0])
+    scale = Scale.of(y, log=True)
+    ends = [1.5, 120_000.0]
+    wild = torch.tensor([-1e9, -60.0, 60.0, 1e9])  # outputs of a network, of which expm1 alone would make 1e100 and inf
+    assert scale.predicted(wild).numpy() == pytest.approx([ends[0], ends[0], ends[1], ends[1]])
+    assert torch.allclose(scale.predicted(scale.scaled(y)).float(), y, rtol=1e-4)  # what is within is left alone
+    objective, truth = Number("log_mae", scale), scale.scaled(torch.tensor([3.0, 1e7]))  # a truth beyond the ends stays
+    found = objective.metrics(torch.tensor([[90.0], [90.0]]), truth)
+    assert found["mae"] == pytest.approx(np.abs(ends[1] - np.array([3.0, 1e7])).mean(), rel=1e-4)
+    assert found["log_mae"] == pytest.approx(np.abs(np.log1p(ends[1]) - np.log1p([3.0, 1e7])).mean(), rel=1e-4)
+    assert Scale.of(y, log=False).predicted(torch.tensor([1e9])).item() > 1e12  # a plain number has no such ends
+    of_old = Scale.said({"log": True, "shift": scale.shift, "scale": scale.scale})
+    assert of_old.predicted(torch.tensor([60.0])).item() > 1e40  # a stored run keeps the numbers it had
+
+
+def test_a_run_of_a_skewed_number_never_predicts_beyond_its_ends(heights: NodeDataset) -> None:
+    skewed = NodeDataset("skewed", heights.data, make_target((heights.target.y / 10).exp(), "skewed"))
+    run = ltga.fit(skewed, "features", protocol={**QUICK, "epochs": 1, "lr": 50.0}, options={"log": True})
+    said, predicted = run.record["target"], run.predict(skewed).double()
+    known = skewed.target.y[skewed.split(0)[0]]
+    assert said["highest"] > float(known[~known.isnan()].max())
+    assert said["lowest"] * (1 - 1e-6) <= float(predicted.min()) and float(predicted.max()) <= said["highest"] * (
+        1 + 1e-6
+    )
 
 
 @pytest.mark.parametrize("weights", [None, torch.tensor([2.0, 0.5, 1.0])])

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ltga.kernels.numba.scalar import borrowing, curvature, exp, exp_q, expm1, leaf, log, row
+from ltga.kernels.numba.scalar import borrowing, by_alpha, exp, exp_q, expm1, leaf, log, row
 
 STEPS = 60
 
@@ -134,9 +134,10 @@ def entmax_panel_backward(first, last, ptr, h, q, weights, grad, grad_q, block, 
         grad[at + n, h] = shares[n] * slacks[n]
     if grad_q.shape[0] > 0:
         for n in range(edges):
-            x = log_alpha(logs[n], d)
-            logs[n] = slacks[n] * curvature(x, d, 1.0 / (1.0 + d * x))
+            p = np.float64(weights[at + n, h])
+            slope = by_alpha(p, logs[n], log_alpha(logs[n], d), shares[n], d)
+            logs[n] = slacks[n] * slope if p > 0.0 else 0.0
         total = 0.0
         for n in range(edges):
-            total += logs[n] * weights[at + n, h]
+            total += logs[n]
         grad_q[block, h] += total

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from ltga.kernels.numba.scalar import borrowing, curvature, exp_q, row
+from ltga.kernels.numba.scalar import borrowing, by_alpha, exp_q, row
+
+STEEPEST = 700.0  # of the logarithm of p^(2 - alpha), which would overflow above alpha = 8
 
 
 @borrowing()
@@ -243,16 +245,24 @@ def root(start, end, h, perm, logits, q, top):  # type: ignore[no-untyped-def]
 def entmax_row_backward(start, end, h, perm, q, weights, grad, grad_q, block, scratch):  # type: ignore[no-untyped-def]
     """Turn ``grad`` of one row and head from that of the weights into that of the logits; as normalise_row_backward."""
     total = weighted = 0.0
+    steep = False
     for k in range(start, end):
         p = np.float64(weights[k, h])
         s = 0.0
         if p > 0.0:
             d = alpha_minus_one(q, perm, k, h)
-            s = 1.0 if d == 1.0 else (math.sqrt(p) if d == 0.5 else math.exp((1.0 - d) * math.log(p)))
+            s = 1.0 if d == 1.0 else (math.sqrt(p) if d == 0.5 else math.exp(min((1.0 - d) * math.log(p), STEEPEST)))
+            steep |= d > 1.0
             weighted += s * grad[k, h]
             total += s
         scratch[k - start] = s
     mean = weighted / total if total > 0.0 else 0.0
+    if steep:  # an s may exceed all others by far, and what is left of its gradient would be the mean's rounding
+        for _ in range(2):
+            weighted = 0.0
+            for k in range(start, end):
+                weighted += scratch[k - start] * (grad[k, h] - mean)
+            mean += weighted / total
     for k in range(start, end):
         p = np.float64(weights[k, h])
         slack = grad[k, h] - mean
@@ -261,8 +271,9 @@ def entmax_row_backward(start, end, h, perm, q, weights, grad, grad_q, block, sc
             value = 0.0
             if p > 0.0:
                 d = alpha_minus_one(q, perm, k, h)
-                x = log_alpha(math.log(p), d)
-                value = slack * p * curvature(x, d, 1.0 / (1.0 + d * x))
+                log_p = math.log(p)
+                x = log_alpha(log_p, d)
+                value = slack * by_alpha(p, log_p, x, scratch[k - start], d)
             if q.shape[0] > 1:
                 grad_q[perm[k], h] = value
             else:

@@ -205,3 +205,16 @@ def curvature(x, d, inverse):  # type: ignore[no-untyped-def]
     by_difference = ratio * ratio * (v * inverse - log1p(v))
     g = -0.5 + u * (2.0 / 3.0 + u * (-0.75 + u * (0.8 + u * (-5.0 / 6.0 + u * (6.0 / 7.0)))))
     return x * x * g if near else by_difference
+
+
+@inlined()
+def by_alpha(p, log_p, x, s, d):  # type: ignore[no-untyped-def]
+    """dp / dalpha of entmax with nu held: p times the curvature at x = (p^d - 1) / d, with s = p^(1 - d).
+
+    Where p^d is small, 1 + d x has lost it to rounding (and is zero in the end); there it is taken from log p.
+    """
+    t = d * log_p
+    near = t > -1.0
+    v = x if near else 0.0
+    w = d if d != 0.0 else 1.0
+    return p * curvature(v, d, 1.0 / (1.0 + d * v)) if near else (p * (1.0 - t) - s) / (w * w)

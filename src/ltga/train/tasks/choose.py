@@ -24,6 +24,7 @@ from ltga.data import (
 )
 from ltga.data.dataset_names import TASKS, looks_like_a_path
 from ltga.data.graph_folder_files import is_graph_folder
+from ltga.data.own_graph import is_for_links, preparation_for
 from ltga.data.split_masks import fingerprint_of
 from ltga.errors import InputError
 
@@ -39,6 +40,8 @@ def choose(data: Any, task: str | None = None) -> Anything:
     if task is not None and task not in TASKS:
         raise InputError(f"task: got {task!r}; use one of {', '.join(map(repr, TASKS))}, or leave it out")
     chosen = _as_dataset(data, task)
+    if is_for_links(chosen) and task != "link":
+        raise InputError(f"task: {chosen.name} was read for its links (predict=links); use task='link'")
     fits = {
         Dataset: ("node", "link"),
         GraphFolder: ("node",),
@@ -67,7 +70,7 @@ def _as_dataset(data: Any, task: str | None) -> Anything:
     if isinstance(data, Dataset | NodeDataset | GraphCollection | Triples | LinkSplit):
         return data
     if isinstance(data, str | Path):
-        return load_dataset(data)  # type: ignore[no-any-return]
+        return load_dataset(data, preparation=preparation_for(data, None, task))  # type: ignore[no-any-return]
     if isinstance(data, list | tuple):
         return collection_from_data(list(data))
     if isinstance(data, Data):

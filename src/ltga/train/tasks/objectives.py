@@ -27,11 +27,17 @@ _FIT: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Scale:
-    """From a number to what a network is to give: its logarithm if so chosen, less ``shift``, divided by ``scale``."""
+    """From a number to what a network is to give: its logarithm if so chosen, less ``shift``, divided by ``scale``.
+
+    Of a logarithm a wild output would become an astronomical number, so predictions end at ``lowest`` and ``highest``:
+    half the smallest and twice the largest value of the training part. ``None``: no end.
+    """
 
     log: bool
     shift: float
     scale: float
+    lowest: float | None = None
+    highest: float | None = None
 
     @classmethod
     def of(cls, y: Tensor, log: bool | None) -> Scale:
@@ -39,7 +45,7 @@ class Scale:
 
         >>> import torch
         >>> Scale.of(torch.tensor([0.0, 1.0, 2.0]), None)
-        Scale(log=False, shift=1.0, scale=0.816496580927726)
+        Scale(log=False, shift=1.0, scale=0.816496580927726, lowest=None, highest=None)
         """
         y = y[~y.isnan()].double()
         if log and float(y.min()) < 0:
@@ -49,15 +55,35 @@ class Scale:
             cube, width = spread.pow(3).mean().item(), spread.square().mean().sqrt().item()
             log = float(y.min()) >= 0 and width > 0 and cube / width**3 > SKEWED
         shown = y.log1p() if log else y
-        return cls(bool(log), shown.mean().item(), max(shown.std(correction=0).item(), 1e-12))
+        shift, scale = shown.mean().item(), max(shown.std(correction=0).item(), 1e-12)
+        if not log:
+            return cls(False, shift, scale)
+        return cls(True, shift, scale, y.min().item() / 2, y.max().item() * 2)
+
+    @classmethod
+    def said(cls, said: dict[str, Any]) -> Scale:
+        """What a record says of its target; those of old have no ends."""
+        return cls(said["log"], said["shift"], said["scale"], said.get("lowest"), said.get("highest"))
 
     def scaled(self, y: Tensor) -> Tensor:
         y = y.double()
         return (((y.log1p() if self.log else y) - self.shift) / self.scale).float()
 
-    def natural(self, out: Tensor) -> Tensor:
-        y = out.double() * self.scale + self.shift
+    def natural(self, scaled: Tensor) -> Tensor:
+        """Back in the target's units; for what a network gives, see :meth:`predicted`."""
+        y = scaled.double() * self.scale + self.shift
         return y.expm1() if self.log else y
+
+    def predicted(self, out: Tensor) -> Tensor:
+        """What a network's outputs mean, in the target's units and between its ends.
+
+        >>> import torch
+        >>> scale = Scale.of(torch.tensor([0.0, 9.0, 99.0]), log=True)
+        >>> [round(value) for value in scale.predicted(torch.tensor([-90.0, 0.0, 90.0])).tolist()]
+        [0, 9, 198]
+        """
+        y = self.natural(out)
+        return y if self.highest is None else y.clamp(self.lowest, self.highest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +108,11 @@ class Number:
 
     def metrics(self, logits: Tensor, labels: Tensor) -> dict[str, float]:
         """In the units of the target, and beside them on the logarithmic scale if it was learned on that."""
-        found = number_scores(self.scale.natural(logits.squeeze(-1)), self.scale.natural(labels))
+        predicted, truth = self.scale.predicted(logits.squeeze(-1)), self.scale.natural(labels)
+        found = number_scores(predicted, truth)
         if not self.scale.log:
             return found
-        on_log = number_scores(*(part * self.scale.scale for part in (logits.squeeze(-1).double(), labels.double())))
+        on_log = number_scores(predicted.log1p(), truth.log1p())
         return found | {f"log_{name}": value for name, value in on_log.items()}
 
 

@@ -20,6 +20,7 @@ from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
+from ltga.train.batches import check_batched
 from ltga.train.crew import Crew
 from ltga.train.devices import Device, find_device, own_random_numbers
 from ltga.train.finished import Run, check_sizes
@@ -126,7 +127,7 @@ class TaskRun(Run):
             return typed_task.answers(self.model, shape, data, pairs).softmax(-1)
         out: Tensor = kind.outputs(self.model, shape, data)
         if said["kind"] == "number":
-            return Scale(said["log"], said["shift"], said["scale"]).natural(out.squeeze(-1)).float()
+            return Scale.said(said).predicted(out.squeeze(-1)).float()
         return out.sigmoid() if said["kind"] == "labels" else out.softmax(-1)
 
 
@@ -171,6 +172,7 @@ def plan_task(
         "options": chosen.of_task(task),
     }
     if minibatch is not None:
+        check_batched([method], protocol)
         config["minibatch"] = minibatch.as_settings()
     if workers > 1:
         config["workers"] = workers

@@ -1,0 +1,67 @@
+"""Dates written in several ways, in one table and in one column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ltga.data import Preparation, PreparedGraph
+from ltga.errors import InputError
+
+DAYS = pd.date_range("2020-01-20", periods=40)
+
+
+def fitted(columns: dict[str, Any], **options: Any) -> PreparedGraph:
+    nodes = pd.DataFrame({"id": range(40), "label": ["a", "b"] * 20, "size": range(40), **columns})
+    edges = pd.DataFrame({"source": range(39), "target": range(1, 40)})
+    return Preparation(scale="none", **options).fit((nodes, edges))
+
+
+def column(graph: PreparedGraph, name: str) -> list[float]:
+    return graph.arrays.x[:, list(graph.arrays.feature_names).index(name)].tolist()
+
+
+def test_a_format_of_dates_leaves_other_dates_dates() -> None:
+    """Choosing a format for one column once left out every column that was written 2024-12-31."""
+    written = {
+        "iso": DAYS.strftime("%Y-%m-%d"),
+        "dotted": DAYS.strftime("%d.%m.%Y"),
+        "american": DAYS.strftime("%m/%d/%Y"),
+        "mixed": [day.strftime("%Y-%m-%d" if at % 2 else "%d.%m.%Y") for at, day in enumerate(DAYS)],
+    }
+    graph = fitted(written, date_format="%d.%m.%Y,%m/%d/%Y")
+    for name in written:
+        assert column(graph, name) == [(day - pd.Timestamp(1970, 1, 1)).days for day in DAYS], name
+
+
+def test_what_is_not_chosen_yet_is_named_beside_what_is() -> None:
+    graph = fitted({"american": DAYS.strftime("%m/%d/%Y")}, date_format="%d.%m.%Y")
+    assert any("choose date_format=%d.%m.%Y,%m/%d/%Y to take them as dates" in note for note in graph.problems.notes)
+    mixed = [day.strftime("%Y-%m-%d" if at % 2 else "%m/%d/%Y") for at, day in enumerate(DAYS)]
+    assert any("choose date_format=%m/%d/%Y to" in note for note in fitted({"mixed": mixed}).problems.notes)
+
+
+@pytest.mark.parametrize(
+    ("formats", "message"),
+    [
+        ("%d/%m/%Y,%m/%d/%Y", "read 04/03/2024 as two dates; give one of them"),
+        ("%m.%d.%Y,%Y-%m-%d,%d.%m.%Y", "read 03.04.2024 as two dates"),
+        ("%d.%m.%Y %d", "is no format of dates"),  # once a traceback of re
+        ("%d.%m.%Y,,%Y", "is no format of dates"),
+    ],
+)
+def test_formats_that_cannot_be_meant_are_refused(formats: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"date_format: .*{message}"):
+        Preparation(date_format=formats)
+
+
+def test_a_comma_may_belong_to_a_format() -> None:
+    graph = fitted({"spoken": DAYS.strftime("%b %d, %Y")}, date_format="%b %d, %Y")
+    assert column(graph, "spoken")[0] == 18281.0
+
+
+def test_year_day_month_is_not_mixed_with_year_month_day() -> None:
+    graph = fitted({"odd": ["2020-25-01"] + ["2020-02-01"] * 39}, date_format="%Y-%d-%m")
+    assert column(graph, "odd") == [18286.0] + [18263.0] * 39  # 25 January and 2 January
