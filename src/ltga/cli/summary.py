@@ -146,12 +146,16 @@ def table(graph: Dataset | GraphFolder, groups: Sequence[Group], simple: Sequenc
 def sentences(
     graph: Dataset | GraphFolder, plan: Plan, groups: Sequence[Group], simple: Sequence[Simple] = ()
 ) -> list[str]:
-    """Who does not beat the yardsticks; for every method that learns q or alpha, what it did and what it ignored."""
-    return _beaten(graph, groups, simple) + [
-        " ".join(filter(None, (_what_q_did(group, plan.protocol), _what_was_ignored(graph, group))))
-        for group in groups
-        if group.method.learns_index
-    ]
+    """Who does not beat the yardsticks or knows one class only; what methods that learn q or alpha did and ignored."""
+    return (
+        _beaten(graph, groups, simple)
+        + _of_one_class(graph, groups)
+        + [
+            " ".join(filter(None, (_what_q_did(group, plan.protocol), _what_was_ignored(graph, group))))
+            for group in groups
+            if group.method.learns_index
+        ]
+    )
 
 
 def _beaten(graph: Dataset | GraphFolder, groups: Sequence[Group], simple: Sequence[Simple]) -> list[str]:
@@ -165,6 +169,21 @@ def _beaten(graph: Dataset | GraphFolder, groups: Sequence[Group], simple: Seque
             who = "No method here beats" if len(losers) == len(means) > 1 else f"{_listed(losers)} does not beat"
             what = "always saying the commonest class" if one is simple[0] else "a linear model of the features alone"
             said.append(f"{who} {what} ({100 * one.mean:.1f} {metric}).")
+    return said
+
+
+def _of_one_class(graph: Dataset | GraphFolder, groups: Sequence[Group]) -> list[str]:
+    """A sentence about every method that gives all test nodes one class, however well it may rank them."""
+    said = []
+    for group in groups:
+        shares = [(run.record.predicted_share or {}).get("test") or [0.0] for run in group.runs]
+        if graph.num_classes > 1 and all(max(share) == 1.0 for share in shares):  # type: ignore[type-var]
+            names = {str(graph.class_names[share.index(1.0)]) for share in shares}
+            what = repr(names.pop()) if len(names) == 1 else "one class in every run"
+            said.append(
+                f"{group.method.label} calls every test node {what}: use its probabilities, not its classes, or train "
+                "with --set class_weights=true."
+            )
     return said
 
 

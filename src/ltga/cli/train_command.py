@@ -81,6 +81,7 @@ def train_and_compare(
     keep_freed_memory()
     asked = None if full_batch else minibatch or "auto"
     graph, minibatch, why = graph_and_batches(given, plan.methods, plan.protocol, asked, free_bytes(place))
+    minibatch = crew.from_first(lambda: minibatch)  # processes may find different memory free
     if page is not None and isinstance(graph, GraphFolder):
         raise InputError("--page: shows every edge, and this graph stays on disk; leave it out, or give --full-batch")
     messages.print(

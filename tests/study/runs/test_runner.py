@@ -201,21 +201,21 @@ def test_a_runner_takes_over_from_one_that_dies(tmp_path, tiny, executed, monkey
 
 
 def test_ctrl_c_stops_and_stores_no_run_cut_short(tmp_path, tiny, executed, monkeypatch) -> None:
-    from ltga.train import loop
+    from ltga.train.optimizer import DecoupledAdam
 
-    step, store = loop._step, tmp_path / "store"
+    step, store = DecoupledAdam.step, tmp_path / "store"
 
-    def interrupted(model, task, protocol, optimizer, epoch):
+    def interrupted(self, epoch):
         if executed() == [1, 2] and epoch == 2:
             raise KeyboardInterrupt
-        return step(model, task, protocol, optimizer, epoch)
+        step(self, epoch)
 
-    monkeypatch.setattr(loop, "_step", interrupted)
+    monkeypatch.setattr(DecoupledAdam, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_suite([tiny(seed) for seed in (1, 2, 3)], store)
     assert seeds_in(store) == [1] and len(list(store.glob("*.json"))) == 1
     assert not (store / "failed").exists()
-    monkeypatch.setattr(loop, "_step", step)
+    monkeypatch.setattr(DecoupledAdam, "step", step)
     assert run_suite([tiny(seed) for seed in (1, 2, 3)], store).done == 2
 
 
