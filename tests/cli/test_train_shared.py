@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ def stopped_at_its_first_run(start: Start, folder: Path) -> subprocess.Popen[str
     claims = folder / "runs" / ".claims"
     while not (claims.is_dir() and list(claims.iterdir())):
         assert process.poll() is None
+    time.sleep(0.2)  # the file is there a moment before its lock
     process.send_signal(signal.SIGSTOP)
     assert list(claims.iterdir()) and not list((folder / "runs").glob("*.json"))
     return process
