@@ -268,7 +268,7 @@ def test_neighbourhood(inside: NodeClasses) -> None:
 def test_errors_name_the_culprit(graph: Dataset, edge_run: Run, tmp_path: Path) -> None:
     with pytest.raises(ltga.LTGAError, match=r"gcn has no attention"):
         ltga.explain(fit(graph, "gcn", protocol=SMALL), graph)
-    with pytest.raises(ltga.LTGAError, match=r"dataset: .*'mine'.*pass the graph"):
+    with pytest.raises(ltga.LTGAError, match=r"dataset: .*'mine'.*pass the data"):
         ltga.explain(edge_run)
     other = make_graph()
     other.data.x[0, 0] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +24,24 @@ def graph_of(run: Run, source: Any = None, root: str | Path | None = None) -> Da
         source: where the graph is now, if it has moved.
         root: folder to look for known datasets in.
     """
+    found: Dataset = read_for(run, source, root, load_graph)
+    return found
+
+
+def read_for(run: Run, source: Any, root: str | Path | None, load: Callable[[Any, Any], Any]) -> Any:
+    """What a run was made on, as its record says; ``load`` reads what has a name or a path only."""
     name, reading = run.typed.config.dataset.name, run.typed.reading
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MendedWarning)  # it was said when the run was made
         if reading is not None:
             return read_again(reading, source, root)
         if source is not None:
-            return load_graph(source, root)
+            return load(source, root)
         try:
-            return load_graph(name, root)
+            return load(name, root)
         except InputError:
             raise InputError(
-                f"dataset: the run was made on {name!r}, which is not a known dataset; pass the graph itself"
+                f"dataset: the run was made on {name!r}, which is not a known dataset; pass the data itself"
             ) from None
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ltga.data import Dataset, LinkSplit, MendedWarning, NodeDataset, load_dataset, split_links
-from ltga.data.readings import read_again
+from ltga.data import Dataset, LinkSplit, NodeDataset, load_dataset, split_links
 from ltga.errors import InputError
 from ltga.train.finished import Run
+from ltga.train.run_graph import read_for
 from ltga.train.tasks.choose import Anything, choose, fingerprint
 
 
@@ -43,18 +42,6 @@ def data_of(run: Run, data: Any = None, root: str | Path | None = None) -> Anyth
 
 
 def _read(run: Run, data: Any, root: str | Path | None) -> Any:
-    reading, name = run.typed.reading, run.typed.config.dataset.name
     if data is not None and not isinstance(data, str | Path):
         return data
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MendedWarning)  # it was said when the run was made
-        if reading is not None:
-            return read_again(reading, data, root)
-        if data is not None:
-            return load_dataset(data, root)
-        try:
-            return load_dataset(name, root)
-        except InputError:
-            raise InputError(
-                f"dataset: the run was made on {name!r}, which is not a known dataset; pass the data itself"
-            ) from None
+    return read_for(run, data, root, load_dataset)
