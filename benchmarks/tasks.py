@@ -4,7 +4,7 @@
     python benchmarks/tasks.py --tasks mutag,esol --seeds 2 --set epochs=3 --store /tmp/runs --out /tmp/tasks.json
 
 Runs are kept in the store, so the same command goes on where it was stopped, and several may work at once. Tasks that
---out has already, with the same settings, stay in it when others are added with --tasks; each says how many seeds it has.
+--out has already, with the same settings, stay in it when others are added with --tasks; each says its seeds.
 """
 
 from __future__ import annotations
