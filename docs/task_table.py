@@ -35,8 +35,9 @@ def tasks() -> str:
     labels = [METHODS[method].label for method in columns]
     settings = f" With {', '.join(found['settings'])}." if found["settings"] else ""
     note = (
-        "Test scores, mean ± s.d. over as many seeds or folds as the third column says; in brackets the mean difference "
-        f"from GATv2 on the same ones, and on how many the method does better. mae and rmse are errors: lower is better.{settings}"
+        "Test scores, mean ± s.d. over as many seeds or folds as the third column says; in brackets the mean "
+        "difference from GATv2 on the same ones, and on how many the method does better. mae and rmse are errors: "
+        f"lower is better.{settings}"
     )
     return markdown(["task", "judged by", "seeds", *labels, "best without training"], rows) + f"\n\n{note}"
 
