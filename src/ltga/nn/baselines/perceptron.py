@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ltga.errors import InputError
-from ltga.kernels import torch_dropout
+from ltga.kernels import SparseFeatures, compact_form, torch_dropout
+from ltga.kernels.operators.bernoulli import drop_stored
+from ltga.nn.entitlement import may_compile
 from ltga.nn.interface import Network
+from ltga.nn.projections import projected
 
 
 class Perceptron(Network):
@@ -46,10 +50,27 @@ class Perceptron(Network):
 
     def hidden(self, x: Tensor, edge_index: Tensor | None = None, edge_attr: Tensor | None = None) -> Tensor:
         """The representation ``[N, hidden_channels * heads]`` that the last layer reads (before dropout)."""
-        for linear in self.linears[:-1]:
-            x = F.elu(linear(torch_dropout(x, self.dropout, self.training)))
+        for layer in range(len(self.linears) - 1):
+            x = F.elu(self._apply_layer(layer, x))
         return x
 
     def forward(self, x: Tensor, edge_index: Tensor | None = None, edge_attr: Tensor | None = None) -> Tensor:
-        out: Tensor = self.linears[-1](torch_dropout(self.hidden(x), self.dropout, self.training))
-        return out
+        return self._apply_layer(len(self.linears) - 1, self.hidden(x))
+
+    def _apply_layer(self, layer: int, x: Tensor) -> Tensor:
+        """A linear layer on what dropout leaves; of a bag of words only what is not zero is multiplied."""
+        sparse = _as_sparse(x) if layer == 0 else None
+        if sparse is None:
+            out: Tensor = self.linears[layer](torch_dropout(x, self.dropout, self.training))
+            return out
+        if self.training and self.dropout > 0:
+            sparse = sparse.with_values(drop_stored(sparse, self.dropout))
+        return projected(self.linears[layer], sparse, compiled=True)
+
+
+def _as_sparse(x: Tensor) -> SparseFeatures | None:
+    """Features that are mostly zeros and came before, as such."""
+    if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or not may_compile("auto", x):
+        return None
+    found = compact_form(x, search=False) if x.is_contiguous() else None
+    return found if isinstance(found, SparseFeatures) else None
