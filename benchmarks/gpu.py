@@ -46,13 +46,13 @@ def counted() -> dict[str, Any]:
         work, traffic = Pass(small, scoring, normalizer), Traffic()
         with traffic:
             work.triton()
-        plain = work.plain()
+        plain, edges = work.plain(), small.num_edges
         peaks = {name: Pass(large, scoring, normalizer).peak(name) for name in ("triton", "plain")}
         found[f"{scoring} {normalizer}"] = {
-            "bytes": {"triton": traffic.bytes / small.num_edges, "plain": plain.bytes / small.num_edges},
+            "bytes": {"triton": traffic.bytes / edges, "plain": plain.bytes / edges},
             "peak": {name: value / large.num_edges for name, value in peaks.items()},
             "kernels": [
-                {"kernel": name, "read": one.bytes_read / small.num_edges, "written": one.bytes_written / small.num_edges}
+                {"kernel": name, "read": one.bytes_read / edges, "written": one.bytes_written / edges}
                 for name, one in traffic.launches
             ],
         }

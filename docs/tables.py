@@ -347,30 +347,17 @@ def gpu_code() -> str:
 def gpu_kernels() -> str:
     """What every launch of a GPU kernel reads and writes for each edge (benchmarks/gpu.json)."""
     counted = json.loads((ROOT / "benchmarks" / "gpu.json").read_text())["counted"]
-    settings = [setting for setting in counted if setting.startswith("gatv2")]
-    launched = {
-        setting: {
-            # A kernel is started twice where its second start needs what all of the first have written.
-            (one["kernel"], [other["kernel"] for other in counted[setting]["kernels"][:place]].count(one["kernel"])): one
-            for place, one in enumerate(counted[setting]["kernels"])
-        }
-        for setting in settings
-    }
-    names = list(dict.fromkeys(name for setting in settings for name in launched[setting]))
-
-    def shown(setting: str, name: tuple[str, int]) -> str:
-        one = launched[setting].get(name)
-        return "" if one is None else f"{one['read']:,.0f} + {one['written']:,.0f}"
-
-    twice = {kernel for kernel, again in names if again}
-    rows = [
-        [
-            f"`{name[0]}`" + (f" ({('1st', '2nd')[name[1]]})" if name[0] in twice else ""),
-            *(shown(setting, name) for setting in settings),
-        ]
-        for name in names
-    ]
-    return markdown(["read + written", *(f"`{setting.split(' ')[1]}`" for setting in settings)], rows)
+    columns: dict[str, dict[str, str]] = {}
+    for setting, found in counted.items():
+        scoring, normalizer = setting.split(" ")
+        shown = columns.setdefault(normalizer, {}) if scoring == "gatv2" else {}
+        for launch in found["kernels"]:
+            name = f"`{launch['kernel']}`"
+            name += " again" if name in shown else ""
+            shown[name] = f"{launch['read']:,.0f} + {launch['written']:,.0f}"
+    names = dict.fromkeys(name for shown in columns.values() for name in shown)
+    rows = [[name, *(shown.get(name, "") for shown in columns.values())] for name in names]
+    return markdown(["read + written", *(f"`{normalizer}`" for normalizer in columns)], rows)
 
 
 def gpu_traffic() -> str:

@@ -1,4 +1,4 @@
-"""The check of GPU kernels on the user's machine: what it finds, and that it works wherever a first call may come from."""
+"""The check of GPU kernels on the user's machine: what it finds, and that a first call may come from anywhere."""
 
 import contextlib
 import warnings

@@ -98,9 +98,9 @@ def largest_error(configuration: Configuration, device: torch.device) -> float:
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Ordinary tensors with gradients, whatever the call that led here is doing: evaluating, exporting, compiling."""
-    with _disable_current_modes(), torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"):
-        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
-            yield
+    plain = _disable_current_modes(), torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False)
+    with plain[0], plain[1], plain[2], torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"):
+        yield
 
 
 def _error(configuration: Configuration, device: torch.device, per_edge: bool) -> float:
@@ -125,7 +125,7 @@ def _error(configuration: Configuration, device: torch.device, per_edge: bool) -
     need = Needed(
         True, configuration.features > 0, configuration.normalizer != "softmax", exact.given is not None, True
     )
-    found = attention_triton.backward(*grads, ours, graph, results, our_kind, need)._asdict()
+    found = attention_triton.backward(grads[0], grads[1], ours, graph, results, our_kind, need)._asdict()
     names = [name for name, value in exact._asdict().items() if value is not None and name != "keep"]
     wanted = torch.autograd.grad(
         (out, weights), [getattr(exact, name) for name in names], [grad.double() for grad in grads], allow_unused=True
