@@ -89,9 +89,10 @@ def entmax_shift(  # type: ignore[no-untyped-def]
         trial = nu - ratio * excess * expm1_ratio(-excess * highest, tl.float64)
         newton = (trial >= low) & (trial <= high) & (tl.abs(trial - nu) <= 0.5 * earlier) & (slope > 0)
         trial = tl.where(newton, trial, 0.5 * (low + high))
-        done = done | ((tl.abs(excess) <= NEAR) & (total > 0)) | (trial == nu)
-        earlier, before = before, tl.abs(trial - nu)
-        nu = tl.where(done, nu, trial)
+        near = (tl.abs(excess) <= NEAR) & (total > 0)
+        trial = tl.where(done | (near & ~newton), nu, trial)
+        done, step = done | near | (trial == nu), tl.abs(trial - nu)  # the step from nearby is taken, and is the last
+        earlier, before, nu = before, step, trial
         total, slope, _l, _h = row_mass(begin, end, h, heads, logits, q, q_order, top, nu, ENTMAX, PER_EDGE, SE, ACC)
         steps += 1
     return nu
