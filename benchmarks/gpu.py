@@ -6,6 +6,7 @@ temporary memory from what the operators allocate. Plain torch beside them.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 HEADS, CHANNELS = 8, 64
-NORMALIZERS = ("softmax", "q_softmax", "entmax")
+SCORINGS, NORMALIZERS = ("gatv2", "dot", "given"), ("softmax", "q_softmax", "entmax")
 
 
 def compiled() -> dict[str, Any]:
@@ -22,8 +23,12 @@ def compiled() -> dict[str, Any]:
 
     from ltga.bench.gpu_code import TARGETS, Configuration, compile_kernels
 
-    setting = Configuration("gatv2", "q_softmax", HEADS, CHANNELS, 3, torch.float32)
-    return {target: [found._asdict() for found in compile_kernels(setting, target)] for target in TARGETS}
+    found: dict[str, Any] = {target: [] for target in TARGETS}
+    for target, scoring, normalizer in itertools.product(TARGETS, SCORINGS, NORMALIZERS):
+        setting = Configuration(scoring, normalizer, HEADS, CHANNELS, 0 if scoring == "given" else 3, torch.float32)
+        for kernel in compile_kernels(setting, target):
+            found[target].append({"scoring": scoring, "normalizer": normalizer, **kernel._asdict()})
+    return found
 
 
 def counted() -> dict[str, Any]:
@@ -37,15 +42,19 @@ def counted() -> dict[str, Any]:
     found: dict[str, Any] = {}
     small = Neighbourhoods.build(random_graph(24, 384, 1)[1], 24, 24)
     large = Neighbourhoods.build(random_graph(5_000, 50_000, 1)[1], 5_000, 5_000)
-    for normalizer in NORMALIZERS:
-        work, traffic = Pass(small, normalizer), Traffic()
+    for scoring, normalizer in itertools.product(SCORINGS[:2], NORMALIZERS):
+        work, traffic = Pass(small, scoring, normalizer), Traffic()
         with traffic:
             work.triton()
-        plain = work.plain()
-        peaks = {name: Pass(large, normalizer).peak(name) for name in ("triton", "plain")}
-        found[normalizer] = {
-            "bytes": {"triton": traffic.bytes / small.num_edges, "plain": plain.bytes / small.num_edges},
+        plain, edges = work.plain(), small.num_edges
+        peaks = {name: Pass(large, scoring, normalizer).peak(name) for name in ("triton", "plain")}
+        found[f"{scoring} {normalizer}"] = {
+            "bytes": {"triton": traffic.bytes / edges, "plain": plain.bytes / edges},
             "peak": {name: value / large.num_edges for name, value in peaks.items()},
+            "kernels": [
+                {"kernel": name, "read": one.bytes_read / edges, "written": one.bytes_written / edges}
+                for name, one in traffic.launches
+            ],
         }
     return found
 
@@ -53,18 +62,20 @@ def counted() -> dict[str, Any]:
 class Pass:
     """Attention forward and backward over one graph."""
 
-    def __init__(self, graph: Any, normalizer: str) -> None:
+    def __init__(self, graph: Any, scoring: str, normalizer: str) -> None:
         import torch
 
         from ltga.kernels import NORMALIZERS as CODES
+        from ltga.kernels import SCORINGS as SCORING_CODES
         from ltga.kernels.operators.operands import Kind, Operands, Structure
 
         self.graph, nodes = Structure(*graph.structure), graph.num_targets
         x, target = (torch.randn(nodes, HEADS, CHANNELS) for _ in range(2))
-        att, q = torch.randn(HEADS, CHANNELS) / 8, torch.full((1, HEADS), 1.0 if normalizer == "softmax" else 1.3)
+        att = torch.randn(HEADS, CHANNELS) / 8 if scoring == "gatv2" else torch.zeros(HEADS, CHANNELS)
+        q = torch.full((1, HEADS), 1.0 if normalizer == "softmax" else 1.3)
         self.operands = Operands(x, target, att, q=q)
         self.upstream = torch.randn(nodes, HEADS, CHANNELS)
-        self.kind = Kind(1, CODES[normalizer], 0.2, 1.0, False)
+        self.kind = Kind(SCORING_CODES[scoring], CODES[normalizer], 0.2, CHANNELS**-0.5, False)
 
     def triton(self) -> None:
         from ltga.kernels.operators import attention_triton

@@ -326,17 +326,38 @@ def gpu_code() -> str:
     """What compilers made of the GPU kernels (benchmarks/gpu.json): registers of a thread, spills, shared memory."""
     found = json.loads((ROOT / "benchmarks" / "gpu.json").read_text())
     targets = list(found["compiled"])
-    by_kernel = {target: {row["kernel"]: row for row in rows} for target, rows in found["compiled"].items()}
+    names = list(dict.fromkeys(row["kernel"] for row in found["compiled"][targets[0]]))
+
+    def most(target: str, kernel: str) -> str:
+        used = [row for row in found["compiled"][target] if row["kernel"] == kernel]
+        registers, spilled, shared = (max(row[what] for row in used) for what in ("registers", "spilled", "shared"))
+        return f"{registers}, {spilled}, {shared} B"
+
     rows = [
-        [f"`{kernel.split(' ')[0]}` {kernel.partition(' ')[2]}"]
-        + [
-            f"{row['registers']}, {row['spilled']}, {row['shared']} B"
-            for row in (by_kernel[t][kernel] for t in targets)
-        ]
-        for kernel in by_kernel[targets[0]]
+        [f"`{kernel.split(' ')[0]}` {kernel.partition(' ')[2]}", *(most(target, kernel) for target in targets)]
+        for kernel in names
     ]
-    note = f"GATv2 scores with 3 edge features, q-softmax, 8 heads of 64 channels, float32, Triton {found['triton']}."
+    note = (
+        "The most that any scoring (GATv2 and dot with 3 edge features, given logits) and normaliser takes; "
+        f"8 heads of 64 channels, float32, Triton {found['triton']}."
+    )
     return f"{markdown(['registers, spills, shared memory', *targets], rows)}\n\n{note}"
+
+
+def gpu_kernels() -> str:
+    """What every launch of a GPU kernel reads and writes for each edge (benchmarks/gpu.json)."""
+    counted = json.loads((ROOT / "benchmarks" / "gpu.json").read_text())["counted"]
+    columns: dict[str, dict[str, str]] = {}
+    for setting, found in counted.items():
+        scoring, normalizer = setting.split(" ")
+        shown = columns.setdefault(normalizer, {}) if scoring == "gatv2" else {}
+        for launch in found["kernels"]:
+            name = f"`{launch['kernel']}`"
+            name += " again" if name in shown else ""
+            shown[name] = f"{launch['read']:,.0f} + {launch['written']:,.0f}"
+    names = dict.fromkeys(name for shown in columns.values() for name in shown)
+    rows = [[name, *(shown.get(name, "") for shown in columns.values())] for name in names]
+    return markdown(["read + written", *(f"`{normalizer}`" for normalizer in columns)], rows)
 
 
 def gpu_traffic() -> str:
@@ -344,14 +365,15 @@ def gpu_traffic() -> str:
     counted = json.loads((ROOT / "benchmarks" / "gpu.json").read_text())["counted"]
     rows = [
         [
-            f"`{normalizer}`",
+            *(f"`{name}`" for name in setting.split(" ")),
             *(f"{found[what][who]:,.0f}" for what in ("bytes", "peak") for who in ("plain", "triton")),
             f"1/{found['bytes']['plain'] / found['bytes']['triton']:.1f}",
             f"1/{found['peak']['plain'] / found['peak']['triton']:.1f}",
         ]
-        for normalizer, found in counted.items()
+        for setting, found in counted.items()
     ]
     header = [
+        "scoring",
         "normaliser",
         "bytes moved, plain torch",
         "Triton",
@@ -385,6 +407,7 @@ TABLES: dict[str, Callable[[], str]] = {
         crossovers,
         billion,
         gpu_code,
+        gpu_kernels,
         gpu_traffic,
         tasks,
     )

@@ -3,7 +3,6 @@
 import itertools
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from ltga.kernels.operators import attention_torch, attention_triton, trust
 from ltga.kernels.operators.dropout import plain_mask
 from ltga.kernels.operators.edge_dot import plain_edge_dot
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Structure
-from ltga.kernels.operators.trust import Configuration, agrees, largest_error
+from ltga.kernels.operators.trust import Configuration, largest_error
 from ltga.kernels.runtime import long_rows
 from ltga.kernels.runtime.backends import is_interpreted
 from ltga.nn import LTGAConv
@@ -304,36 +303,6 @@ def test_no_program_reads_what_its_launch_writes(normalizer, forward):
         assert launch.stores == len(launch.written), f"{name}: some place is written twice"
 
 
-def test_wrong_kernels_are_found_named_and_not_used(monkeypatch):
-    monkeypatch.setenv(trust.ENVIRONMENT, "always")
-    monkeypatch.setattr(trust, "_found", {})
-    right = attention_triton.forward
-
-    def wrong(operands, graph, kind):
-        results = right(operands, graph, kind)
-        return results._replace(out=results.out * 1.01)
-
-    monkeypatch.setattr(attention_triton, "forward", wrong)
-    conv = LTGAConv(6, 4, heads=2, backend="triton")
-    plain = LTGAConv(6, 4, heads=2, backend="torch")
-    plain.load_state_dict(conv.state_dict())
-    x, edge_index = torch.randn(5, 6), torch.randint(0, 5, (2, 12))
-    with pytest.warns(UserWarning, match=r"not used.*off by.*triton 3.*torch 2"):
-        out = conv(x, edge_index)
-    assert torch.equal(out, plain(x, edge_index))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # it warns once
-        conv(x, edge_index)
-    monkeypatch.setattr(attention_triton, "forward", lambda *_: 1 / 0)
-    with pytest.warns(UserWarning, match="fail with ZeroDivisionError"):
-        assert not agrees(Configuration("dot", "softmax", 1, 2, 0, torch.float32), CPU)
-    monkeypatch.setenv(trust.ENVIRONMENT, "0")
-    assert agrees(Configuration("dot", "softmax", 1, 2, 0, torch.float32), CPU)
-    monkeypatch.setenv(trust.ENVIRONMENT, "perhaps")
-    with pytest.raises(LTGAError, match=trust.ENVIRONMENT):
-        agrees(Configuration("dot", "softmax", 1, 2, 0, torch.float32), CPU)
-
-
 def test_what_triton_cannot_do_is_refused_by_name(monkeypatch):
     wide = LTGAConv(3, 2000, backend="triton")
     x, edge_index = torch.randn(2, 3), torch.tensor([[0], [1]])
@@ -398,18 +367,6 @@ def test_a_row_of_a_hundred_thousand_edges(normalizer):
     compare(operands, graph, Kind(0, NORMALIZERS[normalizer], 0.2, 1.0, False), 1e-9)
     single = Operands(*(None if value is None else value.float() for value in operands))
     compare(single, graph, Kind(0, NORMALIZERS[normalizer], 0.2, 1.0, False), 1e-3)
-
-
-def test_exported_with_sizes_that_change():
-    """Right, but by the definition: torch.export's tensors are not ordinary ones, so nothing is fused."""
-    conv = LTGAConv(5, 3, heads=2, add_self_loops=False, backend="triton").double().eval()
-    nodes, edges = torch.export.Dim("nodes", min=2), torch.export.Dim("edges", min=2)
-    example = torch.randn(6, 5, dtype=torch.double), torch.randint(0, 6, (2, 14))
-    program = torch.export.export(conv, example, dynamic_shapes=({0: nodes}, {1: edges})).module()
-    plain = LTGAConv(5, 3, heads=2, add_self_loops=False, backend="torch").double().eval()
-    plain.load_state_dict(conv.state_dict())
-    given = torch.randn(9, 5, dtype=torch.double), torch.randint(0, 9, (2, 20))
-    assert torch.allclose(program(*given), plain(*given))
 
 
 def test_benchmarks_on_a_device_say_when_there_is_none_and_measure_where_there_is():

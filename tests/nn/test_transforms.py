@@ -1,6 +1,8 @@
 """Second derivatives, torch.func, forward mode, torch.compile, torch.export and meta tensors."""
 
 import gc
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -169,17 +171,67 @@ def test_compiled_whole_with_sizes_that_change(backend, loops, edge_dim):
         assert torch.allclose(*outs) and torch.allclose(*grads)
 
 
-@pytest.mark.parametrize("edge_dim", [None, 3])
-@pytest.mark.parametrize("loops", [True, False])
-@pytest.mark.parametrize("backend", ["auto", "torch", TRITON])
-def test_exported_with_dynamic_sizes(backend, loops, edge_dim):
-    conv = LTGAConv(5, 3, heads=2, add_self_loops=loops, edge_dim=edge_dim, backend=backend).double().eval()
+EXPORTED = [
+    {"add_self_loops": False},
+    {"edge_dim": 3},
+    {"edge_dim": 3, "add_self_loops": False, "index": "edge"},
+    {"normalizer": "entmax", "index": "edge"},
+    {"normalizer": "entmax", "scoring": "qkv", "concat": False},
+    {"scoring": "gat", "modifier": "edge-scale"},
+]
+
+
+def exported(conv, edge_dim, strict=False):
     nodes, edges = torch.export.Dim("nodes", min=2), torch.export.Dim("edges", min=2)
     shapes = ({0: nodes}, {1: edges}, {0: edges}) if edge_dim else ({0: nodes}, {1: edges})
-    program = torch.export.export(conv, arguments(6, 14, edge_dim, 0), dynamic_shapes=shapes).module()
+    return torch.export.export(conv, arguments(6, 14, edge_dim, 0), dynamic_shapes=shapes, strict=strict)
+
+
+def operators_in(program):
+    return {str(node.target) for node in program.graph.nodes if "ltga" in str(node.target)}
+
+
+@pytest.mark.parametrize("kind", EXPORTED, ids=str)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_exported_with_dynamic_sizes(backend, kind):
+    """A named backend's operators are in the program; "auto" leaves nothing in it that others would have to install."""
+    conv = LTGAConv(5, 3, heads=2, backend=backend, **kind).double().eval()
+    program = exported(conv, kind.get("edge_dim"))
+    assert ("ltga.attend.default" in operators_in(program)) == (backend in ("numba", "triton"))
+    assert kind.get("normalizer") == "entmax" or backend in ("numba", "triton") or not operators_in(program)
     for seed, (n, e) in enumerate([(9, 20), (30, 4)]):
-        given = arguments(n, e, edge_dim, seed)
-        assert torch.allclose(program(*given), conv(*given))
+        given = arguments(n, e, kind.get("edge_dim"), seed)
+        assert torch.allclose(program.module()(*given), conv(*given))
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected")
+@pytest.mark.parametrize("backend", ["auto", "numba"])
+def test_exporting_strictly_makes_no_difference(backend):
+    conv = LTGAConv(5, 3, heads=2, backend=backend, edge_dim=3).double().eval()
+    strict, loose = (exported(conv, 3, strict=strict) for strict in (True, False))
+    assert operators_in(strict) == operators_in(loose)
+    given = arguments(9, 20, 3, 1)
+    assert torch.allclose(strict.module()(*given), conv(*given))
+
+
+@pytest.mark.parametrize("backend", ["auto", "numba"])
+def test_an_exported_program_in_another_process(backend, tmp_path):
+    """Plain torch runs wherever torch does; operators after ``import ltga.kernels``, and torch says so before it."""
+    conv = LTGAConv(5, 3, heads=2, backend=backend).double().eval()
+    given = arguments(9, 20, None, 1)
+    torch.export.save(exported(conv, None), tmp_path / "program.pt2")
+    torch.save((given, conv(*given)), tmp_path / "wanted.pt")
+    code = f"""
+import torch
+given, wanted = torch.load({str(tmp_path / "wanted.pt")!r})
+found = torch.export.load({str(tmp_path / "program.pt2")!r}).module()(*given)
+assert torch.allclose(found, wanted)
+"""
+    without = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (without.returncode == 0) == (backend == "auto")
+    if backend != "auto":
+        assert "the custom op is not registered" in without.stderr
+        subprocess.run([sys.executable, "-c", "import ltga.kernels\n" + code], check=True)
 
 
 @pytest.mark.parametrize("backend", ["auto", "torch"])

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.nn.modules.module import _has_any_global_hook
 from torch_geometric import EdgeIndex as PygEdgeIndex
 from torch_geometric.nn import MessagePassing
@@ -21,6 +23,7 @@ from torch_geometric.nn.dense.linear import Linear
 from ltga.errors import InputError
 from ltga.kernels.runtime.backends import MOST_CHANNELS, has_compiled_kernels, has_triton, runs_triton
 
+is_exporting = getattr(torch.compiler, "is_exporting", lambda: False)  # torch 2.6 cannot tell
 _MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _PYG_HOOKS = tuple(
     f"_{stage}_forward_{when}hooks"
@@ -32,7 +35,7 @@ MESSAGE_METHODS = ("message", "aggregate", "update", "message_and_aggregate", "e
 
 def may_compile(backend: str, x: Any) -> bool:
     """Whether compiled code can work on features ``x`` (a tensor, or a pair) at all."""
-    if backend in ("torch", "triton") or transformed() or torch.jit.is_tracing():
+    if backend in ("torch", "triton") or transformed() or not may_capture(backend):
         return False
     device = _device_of(x)
     able = has_compiled_kernels() and device.type == "cpu"
@@ -47,7 +50,7 @@ def may_launch(layer: Any, x: Any) -> bool:
     Whether they agree with the definition on the device at hand is for :mod:`ltga.kernels.operators.trust` to say.
     """
     device, insists = _device_of(x), layer.backend == "triton"
-    if layer.backend in ("torch", "numba") or transformed() or torch.jit.is_tracing():
+    if layer.backend in ("torch", "numba") or transformed() or not may_capture(layer.backend):
         return False
     if not insists and (device.type != "cuda" or not has_triton()):
         return False
@@ -62,6 +65,15 @@ def may_launch(layer: Any, x: Any) -> bool:
             )
         return False
     return True
+
+
+def may_capture(backend: str) -> bool:
+    """Whether our operators may stand in what is being recorded.
+
+    A program made by ``torch.export`` is often run where ltga is not installed, so it holds plain torch unless the
+    layer's backend was named; ``torch.jit`` knows none of our operators.
+    """
+    return not torch.jit.is_tracing() and (backend != "auto" or not is_exporting())
 
 
 def _device_of(x: Any) -> torch.device:
@@ -102,7 +114,9 @@ def is_plain_linear(module: nn.Module) -> bool:
 
 
 def is_ordinary(value: Any) -> bool:
-    """Whether ``value`` is a tensor of torch's own, whose memory holds its numbers."""
+    """Whether ``value`` is a tensor of torch's own, whose memory holds its numbers, or stands for one in an export."""
+    if is_exporting() and type(value) in (FakeTensor, FunctionalTensor):
+        return True
     return type(value) in (Tensor, nn.Parameter) or isinstance(value, nn.UninitializedParameter)
 
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from ltga.kernels import NORMALIZERS, SCORINGS, Neighbourhoods, attend, edge_dot, joint_scores
 from ltga.kernels.operators.dispatch import is_observed
 from ltga.kernels.operators.operands import Operands
-from ltga.kernels.operators.trust import Configuration, agrees
+from ltga.kernels.operators.trust import agrees
 from ltga.kernels.runtime.fingerprint import mix_key
 from ltga.nn.attention_inputs import AttentionInputs, Scores
 from ltga.nn.masks import Draws
@@ -40,7 +40,7 @@ def kernels_agree(layer: Any, source: Tensor) -> bool:
     scoring = "given" if layer.scoring in ("gat", "qkv") else layer.scoring
     features = 0 if scoring == "given" else layer.edge_dim or 0
     sizes = layer.heads, layer.out_channels, features
-    return agrees(Configuration(scoring, layer.normalizer, *sizes, source.dtype), source.device)
+    return agrees(scoring, layer.normalizer, *sizes, source.dtype, source.device)
 
 
 def fused_attention(

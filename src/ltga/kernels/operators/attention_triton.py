@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ltga.kernels.codes import DOT, GATV2, GIVEN, Q_SOFTMAX, SOFTMAX
+from ltga.kernels.codes import DOT, ENTMAX, GATV2, GIVEN, Q_SOFTMAX, SOFTMAX
 from ltga.kernels.operators.dropout import threshold
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
 from ltga.kernels.operators.program_launch import Arguments, launch, row_parts, whole_rows
@@ -170,7 +170,8 @@ def _backward_targets(
         own = {f"part_{name}": _after(getattr(sums, name), start) for name in ("att", "q", "scale")}
         each = arguments | per_edge | own
         items = plan.parts if part else nodes
-        each |= {"items": items, "stats": None, "sums": weights.new_empty(items, 4, heads)}
+        sums_of_rows = weights.new_empty(items, 4, heads, dtype=torch.float64 if kind.normalizer == ENTMAX else None)
+        each |= {"items": items, "stats": None, "sums": sums_of_rows}
         each |= {**whole_rows(graph.ptr, nodes, plan), "grad_target": found.target}
         if part:
             partial = weights.new_empty(plan.parts, heads, channels)

@@ -9,19 +9,23 @@ from __future__ import annotations
 import os
 import platform
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ltga.errors import InputError
 from ltga.kernels.codes import NORMALIZERS, SCORINGS
 from ltga.kernels.operators import attention_torch
 from ltga.kernels.operators.checks import sums_type
+from ltga.kernels.operators.dropout import plain_mask
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Structure
 from ltga.kernels.runtime import long_rows
 from ltga.kernels.runtime.backends import is_interpreted
-from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
+from ltga.kernels.runtime.neighbourhoods import sorted_structure
 
 ENVIRONMENT = "LTGA_CHECK_KERNELS"  # 0: never, 1: on GPUs (the default), always: in the interpreter too
 TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -42,8 +46,14 @@ _found: dict[tuple[Configuration, torch.device], bool] = {}
 
 
 @torch.compiler.assume_constant_result
-def agrees(configuration: Configuration, device: torch.device) -> bool:
-    """Whether the programs for ``configuration`` may be used on ``device``; warns, once, if they may not."""
+def agrees(
+    scoring: str, normalizer: str, heads: int, channels: int, features: int, dtype: torch.dtype, device: torch.device
+) -> bool:
+    """Whether the programs for such a :class:`Configuration` may be used on ``device``; warns, once, if they may not.
+
+    Its fields one by one, because torch.compile hands over tuples of ours without their contents.
+    """
+    configuration = Configuration(scoring, normalizer, heads, channels, features, dtype)
     wanted = os.environ.get(ENVIRONMENT, "1")
     if wanted not in ("0", "1", "always"):
         raise InputError(f"{ENVIRONMENT}: expected 0, 1 or always, got {wanted!r}")
@@ -78,9 +88,19 @@ def versions(device: torch.device) -> str:
 def largest_error(configuration: Configuration, device: torch.device) -> float:
     """Largest error of outputs, weights and gradients against the definition in double precision, for q of both kinds.
 
-    Errors count beside the largest value of a tensor; NaN counts as infinite.
+    Errors count beside the largest value of a tensor; NaN counts as infinite. With q per head, heads stand side by side
+    and dropout is a mask; with q per edge they are averaged and dropout is a hash.
     """
-    return max(_error(configuration, device, per_edge) for per_edge in (False, True))
+    with _undisturbed():
+        return max(_error(configuration, device, per_edge) for per_edge in (False, True))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ordinary tensors with gradients, whatever the call that led here is doing: evaluating, exporting, compiling."""
+    plain = _disable_current_modes(), torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False)
+    with plain[0], plain[1], plain[2], torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"):
+        yield
 
 
 def _error(configuration: Configuration, device: torch.device, per_edge: bool) -> float:
@@ -89,8 +109,14 @@ def _error(configuration: Configuration, device: torch.device, per_edge: bool) -
     graph, operands = _example(configuration, per_edge)
     graph, operands = Structure(*(array.to(device) for array in graph)), _moved(operands, device)
     codes = SCORINGS[configuration.scoring], NORMALIZERS[configuration.normalizer]
-    kind = Kind(*codes, 0.2, configuration.channels**-0.5, False, backend="triton", dropout=0.0)
-    results = attention_triton.forward(operands, graph, kind)
+    kind = Kind(*codes, 0.2, configuration.channels**-0.5, per_edge, backend="triton")
+    ours, our_kind = operands, kind
+    if per_edge:
+        our_kind = kind._replace(dropout=0.3, key=2**62 + 5)
+        mask = plain_mask((len(graph.col), configuration.heads), our_kind.dropout, our_kind.key)
+        operands = operands._replace(keep=mask.to(device, operands.q.dtype), bias=operands.bias[:1])
+        ours = operands._replace(keep=None)
+    results = attention_triton.forward(ours, graph, our_kind)
     exact = Operands(*(None if value is None else value.double().requires_grad_() for value in operands))
     out, weights = attention_torch.forward(exact, graph, kind)
     generator = torch.Generator().manual_seed(1)
@@ -99,7 +125,7 @@ def _error(configuration: Configuration, device: torch.device, per_edge: bool) -
     need = Needed(
         True, configuration.features > 0, configuration.normalizer != "softmax", exact.given is not None, True
     )
-    found = attention_triton.backward(grads[0], grads[1], operands, graph, results, kind, need)._asdict()
+    found = attention_triton.backward(grads[0], grads[1], ours, graph, results, our_kind, need)._asdict()
     names = [name for name, value in exact._asdict().items() if value is not None and name != "keep"]
     wanted = torch.autograd.grad(
         (out, weights), [getattr(exact, name) for name in names], [grad.double() for grad in grads], allow_unused=True
@@ -127,8 +153,9 @@ def _example(configuration: Configuration, per_edge: bool) -> tuple[Structure, O
     ends = ends[:, (ends[1] != 2) & (ends[0] != 3)]
     full = torch.full((hub,), 3), torch.randint(0, nodes - 1, (hub,), generator=draw)
     edge_index = torch.cat([ends, torch.stack([full[1], full[0]]), torch.stack(full), torch.tensor([[1], [2]])], 1)
-    graph, wide = Neighbourhoods.build(edge_index, nodes, nodes), sums_type(dtype)
-    edges = graph.num_edges
+    # By torch: numba cannot be loaded while torch.export has its own functions in the place of math's.
+    graph, wide = Structure(*sorted_structure(edge_index, nodes, nodes)), sums_type(dtype)
+    edges = edge_index.size(1)
 
     def normal(*shape: int, scale: float = 1.0) -> Tensor:
         return scale * torch.randn(*shape, generator=draw, dtype=torch.float64)
@@ -153,4 +180,4 @@ def _example(configuration: Configuration, per_edge: bool) -> tuple[Structure, O
         (torch.rand(edges, heads, generator=draw) < 0.7).to(wide) / 0.7,
         normal(heads, channels).to(wide),
     )
-    return Structure(*graph.structure), operands
+    return graph, operands

@@ -93,7 +93,8 @@ def _check_form(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
         raise GraphError("edge_index: more than 2^31 - 1 nodes or edges in one graph; split it into batches")
 
 
-def _sorted_structure(edge_index: Tensor, num_sources: int, num_targets: int) -> tuple[Tensor, ...]:
+def sorted_structure(edge_index: Tensor, num_sources: int, num_targets: int) -> tuple[Tensor, ...]:
+    """The six arrays of :class:`Neighbourhoods` by torch's own sorting."""
     source, target = edge_index[0].long(), edge_index[1].long()
     perm = target.sort(stable=True).indices
     col, row = source[perm], target[perm]
@@ -162,7 +163,7 @@ def _built(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: b
     edges = plain_edges(edge_index, num_sources, num_targets, self_loops, flip).edge_index
     # A copy, so that what is kept neither keeps the caller's tensor alive nor sees later changes.
     edges = edges if self_loops else edges.clone()
-    return Neighbourhoods(edges, num_sources, num_targets, *_sorted_structure(edges, num_sources, num_targets))
+    return Neighbourhoods(edges, num_sources, num_targets, *sorted_structure(edges, num_sources, num_targets))
 
 
 def _counted(edge_index: Tensor, sources: int, targets: int, self_loops: bool, flip: bool) -> tuple[Tensor, ...]:

@@ -22,8 +22,9 @@ def weight_gradients(  # type: ignore[no-untyped-def]
     AVERAGE: tl.constexpr, LIMIT: tl.constexpr, FACTOR: tl.constexpr, BE: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Gradients g of a row's weights into grad_kept; returns sums of w g, s g, s and the number of largest logits."""
-    by_weight, by_slope = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
-    slopes, ties = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
+    SUMS: tl.constexpr = tl.float64 if NORMALIZER == ENTMAX else ACC
+    by_weight, by_slope = tl.zeros(h.shape, SUMS), tl.zeros(h.shape, SUMS)
+    slopes, ties = tl.zeros(h.shape, SUMS), tl.zeros(h.shape, SUMS)
     up = upstream(grad_out, row + tl.arange(0, 1), h, c, (h < heads)[None, :], heads, channels, AVERAGE, ACC)
     for start in range(begin, end, BE):
         k = start + tl.arange(0, BE)
@@ -44,10 +45,10 @@ def weight_gradients(  # type: ignore[no-untyped-def]
         d = index_minus_one(q, q_order, k, h, there, heads, PER_EDGE)
         slope, _c = derivatives(z, w, top, d, NORMALIZER, ACC)
         slope = tl.where(live, slope, 0.0)
-        by_weight += tl.sum(w * g, 0)
-        by_slope += tl.sum(slope * g, 0)
-        slopes += tl.sum(slope, 0)
-        ties += tl.sum(tl.where(there & (z == top[None, :]), 1.0, 0.0).to(ACC), 0)
+        by_weight += tl.sum((w * g).to(SUMS), 0)
+        by_slope += tl.sum(slope.to(SUMS) * g, 0)
+        slopes += tl.sum(slope.to(SUMS), 0)
+        ties += tl.sum(tl.where(there & (z == top[None, :]), 1.0, 0.0).to(SUMS), 0)
     return by_weight, by_slope, slopes, ties
 
 
@@ -63,13 +64,13 @@ def score_gradients(  # type: ignore[no-untyped-def]
     z = tl.load(logits + at, mask=there, other=float("-inf"))
     slack = tl.load(grad_kept + at, mask=there, other=0.0) - mean[None, :]
     d = index_minus_one(q, q_order, k, h, there, heads, PER_EDGE)
-    slope, curved = derivatives(z, w, top, d, NORMALIZER, ACC)
+    slope, by_q = derivatives(z, w, top, d, NORMALIZER, ACC)
     live = w != 0.0
-    for_q = tl.where(live, w * slack * curved, 0.0)
+    for_q = tl.where(live, slack * by_q, 0.0).to(ACC)
     if grad_q is not None:
         q_at = at if q_order is None else own
         tl.store(grad_q + q_at, for_q, mask=there)
-    g = tl.where(live, slope * slack, 0.0)
+    g = tl.where(live, slope * slack, 0.0).to(ACC)
     if NORMALIZER == Q_SOFTMAX:  # the row maximum moves every element: its share goes to those that attain it
         g -= tl.where(z == top[None, :], pull[None, :], 0.0)
     if grad_shift is not None:
@@ -90,9 +91,14 @@ def score_gradients(  # type: ignore[no-untyped-def]
 def row_sums(  # type: ignore[no-untyped-def]
     item, row, h, part_row, first_part, sums, heads, NORMALIZER: tl.constexpr, ACC: tl.constexpr
 ):
-    """(mean gradient of a row, what the largest logits give back), from the sums of the row or of all its parts."""
-    by_weight, by_slope = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
-    slopes, ties = tl.zeros(h.shape, ACC), tl.zeros(h.shape, ACC)
+    """(mean gradient of a row, what the largest logits give back), from the sums of the row or of all its parts.
+
+    Those of entmax are in double precision: above alpha = 2 one s may exceed all others by far, and what is left of
+    its gradient beside the mean would be rounding.
+    """
+    SUMS: tl.constexpr = tl.float64 if NORMALIZER == ENTMAX else ACC
+    by_weight, by_slope = tl.zeros(h.shape, SUMS), tl.zeros(h.shape, SUMS)
+    slopes, ties = tl.zeros(h.shape, SUMS), tl.zeros(h.shape, SUMS)
     first, last = item, item + 1
     if part_row is not None:
         first, last = tl.load(first_part + row), tl.load(first_part + row + 1)

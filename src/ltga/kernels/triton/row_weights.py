@@ -89,9 +89,10 @@ def entmax_shift(  # type: ignore[no-untyped-def]
         trial = nu - ratio * excess * expm1_ratio(-excess * highest, tl.float64)
         newton = (trial >= low) & (trial <= high) & (tl.abs(trial - nu) <= 0.5 * earlier) & (slope > 0)
         trial = tl.where(newton, trial, 0.5 * (low + high))
-        done = done | ((tl.abs(excess) <= NEAR) & (total > 0)) | (trial == nu)
-        earlier, before = before, tl.abs(trial - nu)
-        nu = tl.where(done, nu, trial)
+        near = (tl.abs(excess) <= NEAR) & (total > 0)
+        trial = tl.where(done | (near & ~newton), nu, trial)
+        done, step = done | near | (trial == nu), tl.abs(trial - nu)  # the step from nearby is taken, and is the last
+        earlier, before, nu = before, step, trial
         total, slope, _l, _h = row_mass(begin, end, h, heads, logits, q, q_order, top, nu, ENTMAX, PER_EDGE, SE, ACC)
         steps += 1
     return nu
@@ -133,7 +134,7 @@ def long_row_statistics(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def derivatives(z, w, top, d, NORMALIZER: tl.constexpr, ACC: tl.constexpr):  # type: ignore[no-untyped-def]
-    """(s, c) of every edge: its logit's gradient is s times the centred gradient of its weight, q's is w c times it."""
+    """(s, c) of every edge: s times the centred gradient of its weight is its logit's, c times it that of q."""
     live = w != 0.0
     c = tl.zeros(w.shape, ACC)
     if NORMALIZER == SOFTMAX:
@@ -143,11 +144,24 @@ def derivatives(z, w, top, d, NORMALIZER: tl.constexpr, ACC: tl.constexpr):  # t
         u = d * gap
         v = (1.0 + u).to(ACC)
         s = w / v
-        c = curvature(gap.to(ACC), d.to(ACC), u.to(ACC), v, tl.log(v), ACC)
+        c = w * curvature(gap.to(ACC), d.to(ACC), u.to(ACC), v, tl.log(v), ACC)
     else:
-        log_w = tl.log(tl.where(live, w, 1.0))
-        log_v = d.to(ACC) * log_w  # 1 + d x is w^d, for the x that exp_alpha makes w of
-        v = tl.exp(log_v)
-        s = tl.where(live, tl.exp((1.0 - d.to(ACC)) * log_w), 0.0)
-        c = curvature(log_w * expm1_ratio(log_v, ACC), d.to(ACC), v - 1.0, v, log_v, ACC)
+        s, c = entmax_slopes(tl.where(live, w, 1.0), d.to(ACC), ACC)
+        s, c = tl.where(live, s, 0.0), tl.where(live, c, 0.0)
     return s, c
+
+
+@triton.jit
+def entmax_slopes(w, d, ACC: tl.constexpr):  # type: ignore[no-untyped-def]
+    """(w^(1 - d), derivative of w in alpha with nu held) of weights w > 0; finite for the smallest of them."""
+    LEAST: tl.constexpr = 2.3e-308 if ACC == tl.float64 else 1.2e-38  # noqa: SIM300  (devices may read less as 0)
+    STEEPEST: tl.constexpr = 700.0 if ACC == tl.float64 else 80.0  # noqa: SIM300
+    log_w = tl.log(tl.maximum(w, LEAST))
+    log_v = d * log_w  # 1 + d x is w^d, for the x that exp_alpha makes w of
+    s = tl.exp(tl.minimum((1.0 - d) * log_w, STEEPEST))
+    near = log_v > -1.0  # further down w^d underflows; there it is left out, as w times 1 / w^d is s
+    log_v_near = tl.where(near, log_v, 0.0)
+    v = tl.exp(log_v_near)
+    by_curvature = w * curvature(log_w * expm1_ratio(log_v_near, ACC), d, v - 1.0, v, log_v_near, ACC)
+    far = (w * (1.0 - log_v) - s) / tl.where(near, 1.0, d * d)
+    return s, tl.where(near, by_curvature, far)
