@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ltga.data import Dataset, LinkSplit, NodeDataset, load_dataset, split_links
+from ltga.data.link_structure import without_held_out
 from ltga.errors import InputError
 from ltga.train.finished import Run
 from ltga.train.run_graph import read_for
@@ -14,8 +15,12 @@ from ltga.train.tasks.choose import Anything, choose, fingerprint
 
 
 def links_of(dataset: Dataset | NodeDataset, split: int) -> LinkSplit:
-    """The links of a graph, divided by the number of a split; the nodes keep what people call them."""
+    """The links of a graph, divided by the number of a split; the nodes keep what people call them.
+
+    Features that were made from the edges are made from the training edges alone.
+    """
     links = split_links(dataset.data, dataset.name, seed=split)
+    links = without_held_out(links, dataset)
     return replace(links, node_ids=getattr(dataset, "node_ids", None), node_names=dataset.node_names)
 
 

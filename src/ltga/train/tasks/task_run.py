@@ -81,7 +81,6 @@ class PlannedTask:
     options: TaskOptions
     minibatch: MiniBatch | None
     config: dict[str, Any]
-    reading: Mapping[str, Any] | None = None  # how to find and read the data again
 
     @cached_property
     def id(self) -> str:
@@ -144,7 +143,6 @@ def plan_task(
     """A run on any task but node classification; a graph with classes is asked for its links."""
     check_seed(seed)
     data = data.dataset() if isinstance(data, GraphFolder) else data
-    reading = getattr(data, "reading", None)
     splits = getattr(data, "num_splits", 1)
     task = str(data.task)
     if isinstance(data, Dataset):
@@ -180,7 +178,7 @@ def plan_task(
         checked_configuration(config)
     except ValueError as error:
         raise InputError(f"{data.name}: cannot be run as it is ({error})") from None
-    return PlannedTask(data, task, protocol, chosen, minibatch, config, reading)
+    return PlannedTask(data, task, protocol, chosen, minibatch, config)
 
 
 def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, method: str = "ltga-head") -> Protocol:
@@ -227,8 +225,6 @@ def execute_task(
     if reading is not None and reading.get("format") != "named":  # how to find and read it again
         observed["reading"] = dict(reading)
     observed |= {"target": prepared.target, "metric": prepared.task.target.metric}
-    if planned.reading is not None and planned.reading.get("format") != "named":
-        observed["reading"] = dict(planned.reading)
     if at_bound := model.heads_at_bound():
         observed["heads_at_bound"] = at_bound
     shape = KINDS[planned.task].shape(planned.data)
