@@ -33,7 +33,7 @@ def without_held_out(links: LinkSplit, graph: Dataset | NodeDataset) -> LinkSpli
         return replace(links, reading=reading)
     if places_nodes(names):
         raise InputError(
-            f"structure: {', '.join(names)} for {links.name}: a Laplacian places nodes by all edges, and with some held "
+            f"structure: {', '.join(names)} for {links.name}: a Laplacian places nodes by all edges, with some held "
             "out it would place them elsewhere than in prediction; choose other features for links"
         )
     assert reading is not None
