@@ -63,13 +63,8 @@ def load_dataset(
         raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
     if isinstance(name, Path) or looks_like_a_path(name):
         if is_collection(name):
-            for option, given in (("convention", convention), ("prepare", preparation)):
-                if given is not None:
-                    raise InputError(f"{option}: is for one graph; the tables of a collection are read as they are")
-            collection = load_collection(name)
-            where = str(Path(name).expanduser().resolve())
-            collection.reading = {"format": "collection", "name": collection.name, "path": where}
-            return collection
+            options = preparation or Preparation()
+            return load_collection(name, options if convention is None else options.with_convention(convention))
         return load_own_graph(name, convention, preparation)
     if convention is not None:
         raise InputError("convention: a known dataset has its own; give it only with the path of a graph")

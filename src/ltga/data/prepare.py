@@ -172,7 +172,10 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     if fitted is not None and about_splits.errors:
         masks = None
     messages = message_rows(edges.rows, convention)
-    features = node_features(nodes, messages, options, tables.node_table, about_nodes, fitted.nodes if fitted else None)
+    parts = None if tables.parts is None else tables.parts.to_numpy()[kept]
+    features = node_features(
+        nodes, messages, options, tables.node_table, about_nodes, fitted.nodes if fitted else None, parts
+    )
     attributes = edge_attributes(tables, edges, options, problems, fitted.edges if fitted else None)
     placed = _placed(edges.rows, len(nodes)) if places_nodes(features.fitted.structure) else None
     if fitted is not None and fitted.placed != placed:

@@ -52,7 +52,7 @@ class Matrix:
 
 def node_features(
     nodes: pd.DataFrame, messages: np.ndarray, options: Preparation, where: str, problems: Problems,
-    fitted: FittedTable | None,
+    fitted: FittedTable | None, parts: np.ndarray | None = None,
 ) -> Matrix:  # fmt: skip
     """Features of nodes: the columns of their table, and what is made from the edges, `messages` `[E, 2]`."""
     special = (options.id, *label_columns(options, nodes.columns), options.split, *options.drop)
@@ -61,7 +61,7 @@ def node_features(
     structure = fitted.structure if fitted else _wanted_structure(bool(columns), options, where, problems)
     if structure:
         try:
-            values, names = structural_features(messages, len(nodes), structure)
+            values, names = structural_features(messages, len(nodes), structure, parts)
             blocks.append(Block(values, names, len(names)))
         except InputError as error:
             problems.add(where, str(error), 1, "see structure=", "error")
