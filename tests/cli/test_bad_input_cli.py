@@ -166,7 +166,11 @@ ROWS: list[tuple[str, Make, str]] = [
     ("missing settings", given("train", "--config", "nowhere.toml"), r"--config: nowhere\.toml .*No such file"),
     ("settings in a folder", given("train", "--config", "."), r"--config: \. cannot be read"),
     ("broken TOML", config("epochs = = 3"), r"settings\.toml is not valid TOML .*line 1"),
-    ("TOML that is no text", file("s.toml", b"\xff\xfe\x00", "train", "--config"), r"s\.toml is not UTF-8 text; it looks like utf-16"),
+    (
+        "TOML that is no text",
+        file("s.toml", b"\xff\xfe\x00", "train", "--config"),
+        r"s\.toml is not UTF-8 text; it looks like utf-16",
+    ),
     ("misspelt TOML key", config("metod = 'gcn'"), r"settings\.toml: metod: no such key; did you mean 'method'"),
     ("TOML key in the wrong place", config("epochs = 3"), r"settings\.toml: epochs: .*below \[protocol\]"),
     ("misspelt TOML setting", config("[protocol]\nepoch = 3"), r"settings\.toml: epoch: .*did you mean 'epochs'"),

@@ -114,7 +114,7 @@ def train(
         if given is None and launched(workers, context.obj):
             return
         place = (out, page, data, convention, fresh, json_wanted)
-        how = (checkpoint_every, device, prepared, given, batches(batch_size, fanout, full_batch))
+        how = (checkpoint_every, device, prepared, given, batches(batch_size, fanout, full_batch), full_batch)
         train_other_task(results(), messages(quiet), other, *place, *how)
 
     if not is_node_classification(graph_asked_for(dataset, config), task):

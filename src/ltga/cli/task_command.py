@@ -34,7 +34,7 @@ from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
 from ltga.train.tasks.references import references
 from ltga.train.tasks.task_options import TaskOptions
-from ltga.train.tasks.task_run import PlannedTask, execute_task, plan_task, take_part
+from ltga.train.tasks.task_run import PlannedTask, batches_for, execute_task, plan_task, take_part
 
 METHODS = ("gatv2", "ltga-head", "entmax-head", "gatv2-temperature", "features")
 SHOWN: Mapping[str, tuple[str, ...]] = {
@@ -126,6 +126,7 @@ def train_other_task(
     preparation: Preparation | None = None,
     given: NodeDataset | None = None,
     minibatch: MiniBatch | None = None,
+    full_batch: bool = False,
 ) -> None:
     """Train every method with every seed, store the runs and print a comparison with what needs no training.
 
@@ -140,6 +141,11 @@ def train_other_task(
     dataset = choose(loaded, plan.task)
     dataset_name = clean_text(dataset.name)
     methods = plan.methods or (*METHODS, *(("gin",) if plan.task == "graph" or "graph" in str(dataset.task) else ()))
+    asked = None if full_batch else minibatch or "auto"
+    minibatch, why = batches_for(dataset, methods, plan.protocol, asked, device)
+    minibatch = crew.from_first(lambda: minibatch)  # processes may find different memory free
+    if why and minibatch is not None:
+        say(messages, why)
     if minibatch is not None and plan.methods is None:
         methods = tuple(name for name in methods if computed_as(name, Protocol.recommended()) is not None)
     planned = {

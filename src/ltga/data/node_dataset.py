@@ -75,6 +75,18 @@ class NodeDataset(HasSplits):
         check_masks(self._masks, target.known, name)
 
     @property
+    def num_nodes(self) -> int:
+        return int(self.data.x.shape[0])
+
+    @property
+    def num_edges(self) -> int:
+        return int(self.data.edge_index.shape[1])
+
+    @property
+    def num_features(self) -> int:
+        return int(self.data.x.shape[1])
+
+    @property
     def node_ids(self) -> tuple[str, ...] | None:
         """What people call the nodes."""
         return self.node_names

@@ -20,12 +20,12 @@ from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
-from ltga.train.batches import check_batched
+from ltga.train.batches import check_batched, choose_batches
 from ltga.train.crew import Crew
-from ltga.train.devices import Device, find_device, own_random_numbers
+from ltga.train.devices import Device, find_device, free_bytes, own_random_numbers
 from ltga.train.finished import Run, check_sizes
 from ltga.train.loop import Callback, Keeper, Outcome, train
-from ltga.train.minibatch import MiniBatch
+from ltga.train.minibatch import MiniBatch, as_minibatch
 from ltga.train.planned import ENOUGH_LABELS, check_seed
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import RECOMMENDED, Protocol
@@ -197,6 +197,23 @@ def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, metho
     if "residual" not in accepted_arguments(form(find_method(method), str(below["init"]))[0]):
         below.pop("residual", None)
     return Protocol(**{**below, **(protocol or {})})
+
+
+def batches_for(
+    data: Anything,
+    methods: Iterable[str],
+    protocol: Protocol | Mapping[str, Any] | None,
+    asked: MiniBatch | Mapping[str, Any] | str | None = "auto",
+    device: Device = "cpu",
+) -> tuple[MiniBatch | None, str]:
+    """Batches as asked, or, for numbers and labels of nodes, as memory allows; and a line that says why."""
+    if asked != "auto":
+        return as_minibatch(asked), ""  # type: ignore[arg-type]
+    if not isinstance(data, NodeDataset):
+        return None, ""
+    task = str(data.task)
+    place = find_device(device)
+    return choose_batches(data, methods, lambda method: protocol_for(task, protocol, method), free_bytes(place))
 
 
 def execute_task(
