@@ -8,7 +8,7 @@ from typing import Any
 
 from markdown_table import markdown
 
-from ltga.cli.task_command import ERRORS, shown
+from ltga.cli.task_report import ERRORS, shown
 from ltga.nn.methods import METHODS
 
 ROOT = Path(__file__).parents[1]

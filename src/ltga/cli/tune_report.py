@@ -10,7 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from ltga.cli.task_command import shown
+from ltga.cli.task_report import shown
 from ltga.cli.terminal import plain_table
 from ltga.nn.methods import find_method
 from ltga.train.planned import PlannedRun

@@ -14,7 +14,7 @@ from ltga.data.dataset import check_graph
 from ltga.data.facts import Facts, Task
 from ltga.data.folds import fold_masks
 from ltga.data.split_masks import HasSplits, check_masks, fingerprint_of, stacked
-from ltga.data.target import Kind, Target, make_target
+from ltga.data.target import Kind, Target, make_target, metric_of_classes
 from ltga.errors import DataError, InputError
 
 _TASKS: dict[Kind, Task] = {
@@ -106,7 +106,9 @@ class GraphCollection(HasSplits):
 
     @property
     def metric(self) -> str:
-        """The headline number: "accuracy", "roc_auc" (mean over labels) or "rmse"."""
+        """The headline number: "rmse", "roc_auc" (mean over labels), "accuracy" or what uneven classes call for."""
+        if self.target.kind == "classes" and self.facts is None:
+            return metric_of_classes(self.target.y, self.target.outputs)
         return _METRICS[self.target.kind]
 
     @property
