@@ -15,7 +15,7 @@ from rich.markup import escape
 from ltga.cli.given_graph import load_any
 from ltga.cli.output import check_output
 from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
-from ltga.cli.task_report import as_json, judged_by, reference_rows, row_of, sentences, shown, table
+from ltga.cli.task_report import as_json, judged_by, reference_rows, row_of, sentences, table
 from ltga.cli.terminal import say
 from ltga.data import NodeDataset, Preparation
 from ltga.data.own_graph import preparation_for
@@ -29,6 +29,7 @@ from ltga.train.memory import computed_as
 from ltga.train.minibatch import MiniBatch
 from ltga.train.protocol import RECOMMENDED, Protocol
 from ltga.train.record import clean_text
+from ltga.train.show import shown
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
 from ltga.train.tasks.task_options import TaskOptions

@@ -15,6 +15,7 @@ from ltga.cli.terminal import plain_table
 from ltga.nn.methods import Method
 from ltga.train import Run
 from ltga.train.record import kept_index, plain
+from ltga.train.show import ERRORS, shown
 from ltga.train.tasks.references import references
 from ltga.train.tasks.task_run import PlannedTask
 
@@ -28,7 +29,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "typed link prediction": ("mrr", "hits_at_1", "hits_at_3", "hits_at_10"),
 }
 """The columns of a task's table; the first is what a method is judged by, unless labels or the user say otherwise."""
-ERRORS = ("mae", "rmse", "log_mae", "log_rmse")  # lower is better, in units of the target
 
 
 @dataclass(frozen=True)
@@ -153,19 +153,6 @@ def as_json(
             "store": str(store),
         }
     )
-
-
-def shown(metric: str, value: float | None) -> str:
-    """A score as tables print it: shares in per cent, errors in their units, R2 as it is.
-
-    >>> shown("accuracy", 0.8512), shown("mae", 213275.94), shown("r2", 0.5), shown("mrr", None)
-    ('85.1', '2.133e+05', '0.500', '')
-    """
-    if value is None:
-        return ""
-    if metric in ERRORS:
-        return f"{value:.4g}"
-    return f"{value:.3f}" if metric.endswith("r2") else f"{100 * value:.1f}"
 
 
 def _spread(metric: str, values: Sequence[float]) -> str:

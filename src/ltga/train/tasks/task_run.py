@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ltga.data import Dataset, GraphCollection, GraphFolder, LinkSplit, NodeDataset, Triples
-from ltga.errors import InputError, RecordError
+from ltga.errors import InputError, LTGAError, RecordError
 from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
@@ -35,7 +35,7 @@ from ltga.train.tasks import graph_task, link_task, node_task, typed_task
 from ltga.train.tasks.choose import Anything, fingerprint
 from ltga.train.tasks.objectives import Scale
 from ltga.train.tasks.prepared import Prepared
-from ltga.train.tasks.run_data import links_of
+from ltga.train.tasks.run_data import data_of, links_of
 from ltga.train.tasks.task_options import TaskOptions, as_options
 
 LINK_SPLITS = 10  # ways in which the edges of a graph are divided, by number
@@ -87,7 +87,7 @@ class PlannedTask:
         return run_id(self.config)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskRun(Run):
     """A finished run on nodes' numbers or labels, whole graphs, or links.
 
@@ -99,6 +99,12 @@ class TaskRun(Run):
     @property
     def task(self) -> str:
         return str(self.record["config"]["task"])
+
+    def _own_data(self) -> Any:
+        try:
+            return data_of(self)
+        except LTGAError:
+            return None
 
     def predict(self, data: Any, pairs: Any = None) -> Tensor:  # type: ignore[override]
         """What the task asks for: numbers in their units, 0 or 1 per label, classes; for links see ``pairs``.
