@@ -22,6 +22,7 @@ from ltga.data.own_graph import is_table_source
 from ltga.data.prepare import FittedPreparation, PreparedGraph, prepare
 from ltga.data.prepare_collection import FittedCollection, prepare_collection
 from ltga.data.problems import Problems
+from ltga.data.triples_table import triples_file
 from ltga.errors import DataError, InputError
 
 MOST_CLASSES = 10
@@ -35,7 +36,7 @@ def check_graph_source(
     """Print what was found, what is done by default and what comes of it; raise if that cannot be trained on."""
     path = Path(graph).expanduser()
     own = looks_like_a_path(graph) and path.exists()
-    if not (own and is_table_source(path)) or is_graph_folder(path):
+    if not (own and is_table_source(path)) or is_graph_folder(path) or triples_file(path) is not None:
         _show_loaded(results, load_any(graph, data, convention, options), as_json)
         return
     chosen = options or Preparation()

@@ -23,6 +23,7 @@ from ltga.data.planted import plant_edges
 from ltga.data.preparation import Preparation
 from ltga.data.synthetic import csbm
 from ltga.data.task_datasets import TASK_READERS, load_task_dataset
+from ltga.data.triples_table import load_triples, triples_file
 from ltga.errors import InputError
 
 _GENERATORS: dict[str, Callable[..., Dataset]] = {"csbm": csbm, "digits-noise": digits_noise}
@@ -50,7 +51,7 @@ def load_dataset(
             `"twitch-de:target=views"`, `"enzymes:attributes=1"`; any other graph may have noise planted,
             `"cora:planted_per_edge=3"`, and every graph with a class for each node other splits,
             `"cora:label_share=0.1"`), or the path of a graph of your own (`ltga.data.load_own_graph`) or of a
-            folder of many (`ltga.data.load_collection`).
+            folder of many (`ltga.data.load_collection`), or of triples (`ltga.data.load_triples`).
         root: folder to look in first; then come `$LTGA_DATA` and the user cache directory. What is in
             none of them is downloaded.
         convention: for your own graph only: what a stored edge means.
@@ -62,6 +63,10 @@ def load_dataset(
     if not isinstance(name, str | Path) or not str(name):
         raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
     if isinstance(name, Path) or looks_like_a_path(name):
+        if triples_file(name) is not None:
+            if convention is not None:
+                raise InputError("convention: a triple says its direction itself; leave it out")
+            return load_triples(name, preparation)
         if is_collection(name):
             options = preparation or Preparation()
             return load_collection(name, options if convention is None else options.with_convention(convention))
