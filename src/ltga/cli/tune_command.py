@@ -79,7 +79,8 @@ def tune_graph(
     with _helpers(asked), _Live(messages, asked.trials) as live:
         tuned = tune(
             dataset, methods, asked.trials, store=Store(asked.out, "--out"), protocol=work.protocol, search=space,
-            timeout=asked.timeout, seed=asked.seed, prune=asked.prune, jobs=asked.jobs, minibatch=minibatch,
+            timeout=asked.timeout, seed=asked.seed, prune=asked.prune, jobs=asked.jobs,
+            engine=asked.engine, address=asked.address, minibatch=minibatch,  # type: ignore[arg-type]
             task=asked.task, options=work.options,  # type: ignore[arg-type]
             watch=live.ended, callbacks=(live.epoch,),
         )  # fmt: skip
@@ -137,7 +138,7 @@ def _helpers(asked: Request) -> Iterator[None]:
     """Further processes that do the same search on the same store, and so share its runs."""
     if HELPER in os.environ:
         _end_with_parent(int(os.environ[HELPER]))
-    if asked.jobs == 1 or HELPER in os.environ:
+    if asked.jobs == 1 or asked.engine is not None or HELPER in os.environ:
         yield
         return
     command = [sys.executable, "-m", "ltga", "tune", *_tune_words(asked)]

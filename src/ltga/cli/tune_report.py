@@ -45,6 +45,8 @@ class Request:
     fanout: str | None
     full_batch: bool
     data: Path | None
+    engine: str | None = None
+    address: str | None = None
 
     def words(self) -> list[str]:
         """The options that ``ltga train`` shares, as words of a command line."""
