@@ -61,7 +61,8 @@ def load_dataset(
     2
     """
     if not isinstance(name, str | Path) or not str(name):
-        raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
+        hint = "; for a graph in memory there is ltga.data.as_graph" if not isinstance(name, str | Path) else ""
+        raise InputError(f"name: got {str(name)[:60]!r}; give the name of a dataset or the path of a graph{hint}")
     if isinstance(name, Path) or looks_like_a_path(name):
         if triples_file(name) is not None:
             if convention is not None:
