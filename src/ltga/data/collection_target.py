@@ -13,7 +13,7 @@ from ltga.data.problems import Problems
 from ltga.data.splits import Masks
 from ltga.data.table_cells import text_of
 from ltga.data.table_labels import read_labels, read_splits
-from ltga.data.table_targets import TRUTH, kind_of_words, label_columns, read_target
+from ltga.data.table_targets import TRUTH, is_number, kind_of_words, label_columns, read_target
 from ltga.data.target import Kind, Target, make_target
 
 _KINDS: dict[str, Kind] = {"class": "classes", "number": "number", "labels": "labels"}
@@ -105,18 +105,10 @@ def _kind(graphs: pd.DataFrame, columns: tuple[str, ...], options: Preparation, 
     counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in text_of(graphs[columns[0]]).value_counts()}
     counts.pop("", None)
     looks = kind_of_words(counts)
-    if looks == "classes" and columns[0] != "label" and all(_says_a_number(word) for word in counts):
+    if looks == "classes" and columns[0] != "label" and all(is_number(word) for word in counts):
         looks = "number"
     if looks != "classes":
         action = f"predicted as {'a number' if looks == 'number' else 'labels'} (predict={looks}; predict=class if not)"
         what = f"{len(counts):,} different values"
         problems.add(f"{where}, {columns[0]}", what, sum(counts.values()), action, "note")
     return looks
-
-
-def _says_a_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

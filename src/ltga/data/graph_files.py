@@ -19,7 +19,7 @@ from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of
 from ltga.data.table_graph import read_folder
-from ltga.data.text_files import encoding_hint, refuse_wide
+from ltga.data.text_files import encoding_hint, reads_as, refuse_wide
 from ltga.errors import DataError
 
 TABLE_NAMES = ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet")
@@ -120,17 +120,11 @@ def _refuse_entities(path: Path) -> None:
     except (xml.parsers.expat.ExpatError, ValueError, LookupError) as error:
         content = path.read_bytes()
         looks = (
-            "" if _is_utf8(content) else f"; if its first line names no encoding, {encoding_hint(content, path, False)}"
+            ""
+            if reads_as(content, "utf-8")
+            else f"; if its first line names no encoding, {encoding_hint(content, path, False)}"
         )
         raise DataError(f"{path}: damaged, or not XML ({in_a_line(error)}){looks}") from None
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Tables:

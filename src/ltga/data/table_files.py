@@ -15,7 +15,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from ltga.data.bounds import MAX_BYTES, in_a_line
 from ltga.data.problems import Problems
-from ltga.data.text_files import encoding_hint, refuse_wide
+from ltga.data.text_files import encoding_hint, reads_as, refuse_wide
 from ltga.errors import DataError
 
 SUFFIXES = (".csv", ".parquet")
@@ -102,19 +102,11 @@ def _decoded(content: bytes, encoding: str, where: str, problems: Problems) -> s
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         lines = content.splitlines()
-        odd = [at - 1 for at, line in enumerate(lines) if not _is_text(line, encoding)]
+        odd = [at - 1 for at, line in enumerate(lines) if not reads_as(line, encoding)]
         what = f"is not {error.encoding} text (byte {content[error.start]:#04x})"
         action = encoding_hint(content, where)
         problems.add(where, what, [at for at in odd if at >= 0] or 1, action, "error")
         return content.decode(encoding, "replace")
-
-
-def _is_text(line: bytes, encoding: str) -> bool:
-    try:
-        line.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

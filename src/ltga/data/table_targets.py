@@ -39,7 +39,7 @@ def kind_of_words(counts: Mapping[str, int]) -> Kind:
     """
     if any(SEPARATOR in word for word in counts):
         return "labels"
-    if len(counts) <= _FEW or not all(_is_number(word) for word in counts):
+    if len(counts) <= _FEW or not all(is_number(word) for word in counts):
         return "classes"
     once = sum(count == 1 for count in counts.values()) > len(counts) / 2
     return "number" if once or any(float(word) % 1 for word in counts) else "classes"
@@ -68,7 +68,7 @@ def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, proble
         cells = sum(count for word, count in counts.items() if SEPARATOR in word)
         problems.add(place, f"has cells with {SEPARATOR!r}", cells, action, "note")
         return "labels"
-    if len(counts) <= _FEW or not all(_is_number(word) for word in counts):
+    if len(counts) <= _FEW or not all(is_number(word) for word in counts):
         return "classes"
     what = f"{len(counts):,} different numbers"
     if kind_of_words(counts) == "number":
@@ -105,8 +105,8 @@ def read_target(
 
 def _numbers(series: pd.Series, where: str, problems: Problems) -> np.ndarray:
     words = text_of(series).to_pylist()
-    values = np.array([float(word) if _is_number(word) else math.nan for word in words])
-    bad = np.array([at for at, word in enumerate(words) if word and not _is_number(word)], dtype=int)
+    values = np.array([float(word) if is_number(word) else math.nan for word in words])
+    bad = np.array([at for at, word in enumerate(words) if word and not is_number(word)], dtype=int)
     if bad.size:
         what = f"{series.name} is {words[bad[0]][:40]!r}"
         problems.add(where, what, bad, "give a number, or leave blank what is not known", "error")
@@ -179,7 +179,7 @@ def _check(
         problems.add(f"{where}, {options.label}", what, unknown, in_no_split(item), "note")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     try:
         return math.isfinite(float(text)) and text.isascii()
     except ValueError:

@@ -52,7 +52,7 @@ def encoding_hint(content: bytes, path: str | Path, option: bool = True) -> str:
     >>> print(encoding_hint("é".encode("cp1252"), "nodes.csv"))
     it looks like cp1252; convert it (iconv -f cp1252 -t utf-8 nodes.csv > new), or say encoding=cp1252
     """
-    looks = wide_encoding(content) or ("cp1252" if _reads_as(content, "cp1252") else "latin-1")
+    looks = wide_encoding(content) or ("cp1252" if reads_as(content, "cp1252") else "latin-1")
     said = f"it looks like {looks}; convert it (iconv -f {looks} -t utf-8 {Path(path).name} > new)"
     return f"{said}, or say encoding={looks}" if option else said
 
@@ -64,7 +64,8 @@ def refuse_wide(content: bytes, path: str | Path, encoding: str = "utf-8", optio
         raise DataError(f"{path}: is not {encoding} text; {encoding_hint(content, path, option)}")
 
 
-def _reads_as(content: bytes, encoding: str) -> bool:
+def reads_as(content: bytes, encoding: str) -> bool:
+    """Whether bytes are text in an encoding."""
     try:
         content.decode(encoding)
     except UnicodeDecodeError:
