@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ltga.cli.plan import parse_changes
-from ltga.cli.task_command import METHODS, SHOWN, Row, all_runs, reference_rows, row_of, setting_value, shown
+from ltga.cli.task_command import METHODS, all_runs, setting_value
+from ltga.cli.task_report import SHOWN, Row, reference_rows, row_of
 from ltga.cli.terminal import messages
 from ltga.data import load_dataset, neighbour_classes
 from ltga.data.atomic import write_atomic
@@ -30,6 +31,7 @@ from ltga.train.fitting import execute_and_store
 from ltga.train.metrics import classification_metrics
 from ltga.train.planned import plan_run
 from ltga.train.record import environment, plain
+from ltga.train.show import shown
 from ltga.train.store import Store
 from ltga.train.tasks.task_options import USED, TaskOptions
 from ltga.train.tasks.task_run import plan_task

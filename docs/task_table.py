@@ -8,8 +8,8 @@ from typing import Any
 
 from markdown_table import markdown
 
-from ltga.cli.task_command import ERRORS, shown
 from ltga.nn.methods import METHODS
+from ltga.train.show import ERRORS, shown
 
 ROOT = Path(__file__).parents[1]
 

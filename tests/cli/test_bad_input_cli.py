@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli.graphs import QUICK, tiny_graph, write_graph, write_tables
+from cli.graphs import QUICK, tiny_graph, write_collection, write_graph, write_tables
 
 Make = Callable[[Path], list[object]]
 
@@ -43,6 +43,43 @@ def table_options(*options: str) -> Make:
     return lambda folder: [
         "train", write_tables(folder / "tables"), *(word for option in options for word in ("--prepare", option))
     ]  # fmt: skip
+
+
+def many(table: str, change: Callable[[str], str] | bytes, *options: object) -> Make:
+    """Training on forty graphs with something wrong in one of their tables."""
+
+    def make(folder: Path) -> list[object]:
+        path = write_collection(folder / "many") / f"{table}.csv"
+        path.write_bytes(change if isinstance(change, bytes) else change(path.read_text()).encode())
+        return ["train", folder / "many", *options]
+
+    return make
+
+
+def molecules(words: list[str], *options: object) -> Make:
+    """Training on molecules, some of which are none."""
+
+    def make(folder: Path) -> list[object]:
+        (folder / "drugs").mkdir()
+        rows = "".join(f"m{at},{word},{at}\n" for at, word in enumerate(words))
+        (folder / "drugs" / "graphs.csv").write_text(f"graph_id,smiles,mass\n{rows}")
+        return ["train", folder / "drugs", *options]
+
+    return make
+
+
+def typed(text: str) -> Make:
+    def make(folder: Path) -> list[object]:
+        (folder / "family").mkdir()
+        (folder / "family" / "triples.csv").write_text(text)
+        return ["train", folder / "family"]
+
+    return make
+
+
+def labelled(word: str) -> Callable[[str], str]:
+    """Every graph has this label."""
+    return lambda text: re.sub(r",[ab]\n", f",{word}\n", text)
 
 
 def file(name: str, content: bytes, *before: object) -> Make:
@@ -166,7 +203,11 @@ ROWS: list[tuple[str, Make, str]] = [
     ("missing settings", given("train", "--config", "nowhere.toml"), r"--config: nowhere\.toml .*No such file"),
     ("settings in a folder", given("train", "--config", "."), r"--config: \. cannot be read"),
     ("broken TOML", config("epochs = = 3"), r"settings\.toml is not valid TOML .*line 1"),
-    ("TOML that is no text", file("s.toml", b"\xff\xfe\x00", "train", "--config"), r"s\.toml is not valid TOML"),
+    (
+        "TOML that is no text",
+        file("s.toml", b"\xff\xfe\x00", "train", "--config"),
+        r"s\.toml is not UTF-8 text; it looks like utf-16",
+    ),
     ("misspelt TOML key", config("metod = 'gcn'"), r"settings\.toml: metod: no such key; did you mean 'method'"),
     ("TOML key in the wrong place", config("epochs = 3"), r"settings\.toml: epochs: .*below \[protocol\]"),
     ("misspelt TOML setting", config("[protocol]\nepoch = 3"), r"settings\.toml: epoch: .*did you mean 'epochs'"),
@@ -258,6 +299,31 @@ ROWS: list[tuple[str, Make, str]] = [
     ("store in /proc", own("--out", "/proc/runs"), "--out: cannot write in /proc/runs"),
     ("page in no folder", own("--page", "nowhere/page.html"), "--page: cannot write nowhere/page.html"),
     ("page over a folder", lambda f: own("--page", f)(f), "--page: cannot write"),
+    # Many graphs, typed links
+    ("graphs that are no text", many("graphs", b"graph_id,label\ng\xff,a\n"), r"graphs\.csv: row 1: is not utf-8 text"),
+    ("graphs in UTF-16", many("nodes", "graph_id,id\n".encode("utf-16")), r"nodes\.csv: is not utf-8.*like utf-16"),
+    ("a graph without nodes", many("graphs", lambda t: t + "g40,a\n"), r"graph has no nodes in .*nodes\.csv \(g40\)"),
+    ("nodes of no graph", many("nodes", lambda t: t + "g99,0,1\n"), r"row 161: graph_id 'g99' is not in .*graphs\.csv"),
+    ("a class of one graph", many("graphs", lambda t: t.replace("g3,b", "g3,c")), r"row 4: label 'c' appears once"),
+    ("graphs of one class", many("graphs", labelled("a")), "the only label is 'a'"),
+    ("no graph has a label", many("graphs", labelled("")), "all labels are missing"),
+    (
+        "a constant number",
+        many("graphs", lambda t: labelled("3.5")(t).replace("label", "height")),
+        r"height: is 3\.5 for every graph that has it; there is nothing to learn",
+    ),
+    ("an edge across graphs", many("edges", lambda t: t + "g0,0,9\n"), "target '9 of graph g0' is not an id in"),
+    ("text among numbers of graphs", many("nodes", lambda t: t.replace("g5,2,1.2", "g5,2,big")), "size is 'big'"),
+    ("a Laplacian of graphs", many("nodes", str, "--prepare", "structure=laplacian-2"), "a Laplacian places the nodes"),
+    ("no such column of graphs", many("nodes", str, "--prepare", "label=colour"), "column 'colour' is missing"),
+    ("links of many graphs", many("nodes", str, "--prepare", "predict=links"), "predict=links is for one graph"),
+    ("no convention of graphs", many("nodes", str, "--convention", "sideways"), "convention: got 'sideways'"),
+    ("triples of two", typed("head,relation\na,r\n"), r"triples\.csv: column 'tail' is missing"),
+    ("a blank in a triple", typed("head,relation,tail\na,r,b\n,r,c\n"), "row 2: head is blank"),
+    ("one triple", typed("head,relation,tail\na,r,b\n"), "1 are too few to hold some out"),
+    ("a metric that is none, for graphs", many("nodes", str, "--metric", "f2"), "--metric: input should be"),
+    ("tune on no engine", given("tune", "cora", "--engine", "slurm"), "--engine: expected 'ray', got 'slurm'"),
+    ("tune at an address alone", given("tune", "cora", "--address", "a:1"), "--address: .*give --engine ray too"),
     # Other commands
     ("doctor without data folder", given("doctor", "--data", "nowhere"), r"--data.*nowhere"),
     ("reproduce a misspelt method", given("reproduce", "--methods", "gatv3"), "'gatv3'; did you mean 'gat"),
@@ -288,6 +354,13 @@ RECORDS: list[tuple[str, Make, str]] = [
     ("a damaged record", file("run.json", b"{", "explain"), r"run\.json: damaged, or not a record"),
     ("another JSON file", file("run.json", b"{}", "explain"), r"run\.json: not the record of a run"),
 ]
+
+
+def test_a_molecule_that_does_not_parse(ltga: Any, tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    words = ["C" * (1 + at) for at in range(40)]
+    words[7] = "C1CC"
+    refused(ltga(*molecules(words)(tmp_path)), r"graphs\.csv: row 8: smiles does not parse \(m7: ")
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

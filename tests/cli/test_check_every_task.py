@@ -38,10 +38,10 @@ def test_many_graphs_are_checked(folder: Path) -> None:
 
 
 def test_options_that_would_do_nothing_are_refused(folder: Path) -> None:
-    with pytest.raises(InputError, match="prepare: is for one graph"):
-        load_dataset(folder, preparation=Preparation(scale="none"))
-    with pytest.raises(InputError, match="convention: is for one graph"):
-        load_dataset(folder, convention="directed")
+    with pytest.raises(InputError, match="predict=links is for one graph"):
+        load_dataset(folder, preparation=Preparation(predict="links"))
+    with pytest.raises(InputError, match="convention: got 'sideways'"):
+        load_dataset(folder, convention="sideways")
 
 
 def test_a_known_dataset_wins_over_a_folder_of_its_name(folder: Path) -> None:

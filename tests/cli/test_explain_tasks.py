@@ -89,5 +89,5 @@ def test_bad_input(rings: tuple[Path, Path], tmp_path: Path, capsys: Any, monkey
     data = DATA["links"]()
     record = shaken(data, "link").save(tmp_path / "runs")
     assert "pass the data itself" in line("explain", str(record), "--page", str(page))
-    assert "is for node classification" in line("explain", str(rings[1]), "--graph", "csbm:num_nodes=60")
+    assert "is no folder with graphs.csv" in line("explain", str(rings[1]), "--graph", "csbm:num_nodes=60")
     assert not page.exists()

@@ -109,4 +109,4 @@ def test_a_run_is_short_in_a_notebook(trained: Any) -> None:
     run = load_run(next(runs.glob("*.json")))
     assert len(repr(run)) < 200 and "ltga-head" in repr(run)
     assert run._repr_html_().startswith("<table>") and "customers" in run._repr_html_()
-    assert len(run.plot().axes) == 2
+    assert len(run.plot().axes) == 5  # loss, index, confusion and its colours, calibration

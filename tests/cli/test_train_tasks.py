@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch_geometric.data import Data
 
 from cli.graphs import QUICK, write_collection, write_graph
-from ltga import load_run
-from ltga.cli.task_command import Row, sentences
-from ltga.data import csbm
+from ltga import fit, load_run
+from ltga.cli.task_report import Row, judged_by, sentences
+from ltga.data import csbm, load_dataset
 from ltga.train.tasks.task_run import plan_task
 
 
@@ -58,8 +60,22 @@ def test_a_method_that_does_not_beat_a_constant_is_named() -> None:
     rows = [Row("constant", "constant", [{"mrr": 0.5}, {"mrr": 0.7}]), Row("a", "A", [{"mrr": 0.6}], seconds=1.0),
             Row("b", "B", [{"mrr": 0.61}], seconds=1.0)]  # fmt: skip
     planned = plan_task(csbm(num_nodes=60), "gcn")
-    said = sentences("link prediction", rows, planned)
+    said = sentences("link prediction", rows, planned, "mrr")
     assert said[1] == "No better than constant (mrr 60.0): A."
     errors = [Row("constant", "constant", [{"mae": 2.0}]), Row("a", "A", [{"mae": 1.0}], seconds=1.0),
               Row("b", "B", [{"mae": 3.0}], seconds=1.0)]  # fmt: skip
-    assert sentences("node regression", errors, planned) == ["No better than constant (mae 2): B."]
+    assert sentences("node regression", errors, planned, "mae") == ["No better than constant (mae 2): B."]
+    blind = Row("features", "Features only", [{"mae": 0.5}], seconds=1.0)
+    assert sentences("node regression", [*errors, blind], planned, "mae") == [
+        "No better than Features only (mae 0.5): A, B."
+    ]
+
+
+def test_uneven_classes_of_graphs_are_not_judged_by_accuracy() -> None:
+    ring = Data(x=torch.randn(3, 2), edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]))
+    graphs = [Data(x=torch.randn(3, 2), edge_index=ring.edge_index, y=int(at % 10 == 0)) for at in range(100)]
+    run = fit(graphs, "gatv2", protocol={"epochs": 1, "hidden_channels": 2, "heads": 1})
+    assert run.record["metric"] == "roc_auc" and judged_by(run.task, run.record) == "roc_auc"
+    asked = fit(graphs, "gatv2", protocol={"epochs": 1, "hidden_channels": 2, "heads": 1, "metric": "macro_f1"})
+    assert judged_by(asked.task, asked.record) == "macro_f1"
+    assert load_dataset("mutag").metric == "accuracy"  # as its authors do

@@ -14,6 +14,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 
+import ltga
 from ltga.data import Preparation, as_graph, as_tables, from_sql, load_dataset
 from ltga.data.graph_summary import summarise
 from ltga.errors import DataError, InputError
@@ -225,3 +226,17 @@ def test_a_summary_is_that_of_networkx() -> None:
     counts = pd.Series(classes).value_counts(normalize=True)
     assert summary.classes == pytest.approx(counts.to_dict())
     assert summary.train + summary.val + summary.test == 35
+
+
+def test_fit_takes_graphs_of_other_libraries() -> None:
+    karate = nx.karate_club_graph()
+    nx.set_node_attributes(karate, dict(karate.nodes(data="club")), "label")
+    quick = {"epochs": 1, "hidden_channels": 2, "heads": 1}
+    run = ltga.fit(karate, "gatv2", protocol=quick)
+    assert run.record["reading"]["format"] == "networkx" and run.record["config"].get("task") is None
+    assert ltga.fit(karate, "gatv2", task="link", protocol=quick).task == "link prediction"
+    nodes = pd.DataFrame({"id": range(20), "label": ["a", "b"] * 10, "size": range(20)})
+    edges = pd.DataFrame({"source": range(19), "target": range(1, 20)})
+    assert ltga.fit((nodes, edges), "gatv2", protocol=quick).record["model"]["num_classes"] == 2
+    with pytest.raises(InputError, match=r"or what ltga\.data\.as_graph takes"):
+        ltga.fit(3.5, "gatv2", protocol=quick)  # type: ignore[arg-type]

@@ -215,3 +215,14 @@ def test_other_graphs_are_drawn_without_rdkit() -> None:
         assert at.shape == (nodes, 2) and np.isfinite(at).all()
     assert symbols_of("enzymes", torch.eye(3)) is None and orders_of("enzymes", None) is None
     assert isinstance(DATA["links"](), Dataset)
+
+
+@pytest.mark.parametrize("name", [name for name in DATA if name.startswith("graph-")])
+def test_a_page_with_every_graph_is_no_sample(task_runs: Any, name: str) -> None:  # noqa: F811
+    from ltga.explanation.page.content import page_content
+
+    data, run = task_runs(name)
+    content = page_content(ltga.explain(run, data))
+    drawn = len(content["graphs"]["rows"])
+    assert (content["sample"] is None) == (drawn == len(data))
+    assert drawn == len(data) or "graphs are drawn here" in content["sample"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +159,38 @@ def of_another_network(path: Path) -> None:
     save_file(tensors, path, {**metadata, "sha256": digest(tensors, metadata["state"])})
 
 
+def with_moments(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
+    """A checkpoint whose optimiser is that of another network."""
+
+    def spoil(path: Path) -> None:
+        with safe_open(path, "pt") as stream:
+            metadata = stream.metadata()
+        from ltga.train.checkpoint import digest
+
+        tensors = load_file(path)
+        change(tensors)
+        save_file(tensors, path, {**metadata, "sha256": digest(tensors, metadata["state"])})
+
+    return spoil
+
+
+MOMENT = "optimizer/weights/0/exp_avg"
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
+        (
+            with_moments(lambda kept: kept.update({MOMENT: torch.zeros(3)})),
+            "does not fit the optimiser .weights/0/exp_avg",
+        ),
+        (
+            with_moments(lambda kept: kept.update({MOMENT: kept[MOMENT].double()})),
+            "float64 .* instead of torch.float32",
+        ),
+        (with_moments(lambda kept: kept.pop(MOMENT)), "weights/0/exp_avg is missing"),
+        (with_moments(lambda kept: kept.update({"optimizer/weights/99/step": torch.zeros(())})), "no such moment"),
+        (with_moments(lambda kept: kept.update({"optimizer/odd": torch.zeros(())})), "odd: no such moment"),
         (cut_in_half, "damaged or not a safetensors file"),
         (flip_a_bit, "checksum differs"),
         (of_another_run, "of another run, 000000000000"),

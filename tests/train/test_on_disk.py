@@ -102,6 +102,20 @@ def test_a_run_from_disk_can_be_explained(tmp_path: Path, quick: dict) -> None:
         explain(run, other)
 
 
+@pytest.mark.parametrize("kind", ["number", "labels"])
+def test_memory_chooses_for_numbers_and_labels_too(kind: str, quick: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = csbm(num_nodes=80).data
+    data.y = data.x[:, 0] if kind == "number" else (data.x[:, :3] > 0).float()
+    monkeypatch.setattr(batches, "free_memory", lambda: 1000)
+    monkeypatch.setattr("ltga.train.devices.free_memory", lambda: 1000, raising=False)
+    with pytest.warns(BatchesWarning, match="training on sampled neighbourhoods, --batch-size"):
+        run = fit(data, "gatv2", protocol={"epochs": 1, **quick})
+    assert run.record["config"]["minibatch"]["batch_size"] == 512
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "minibatch" not in fit(data, "gatv2", protocol={"epochs": 1, **quick}, minibatch=None).record["config"]
+
+
 def test_memory_chooses_and_says_so(
     tmp_path: Path, quick: dict, monkeypatch: pytest.MonkeyPatch, never_loaded: None
 ) -> None:

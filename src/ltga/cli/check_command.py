@@ -14,13 +14,15 @@ from rich.markup import escape
 from ltga.cli.given_graph import load_any
 from ltga.cli.terminal import plain_table, say
 from ltga.data import Dataset, GraphCollection, NodeDataset, Preparation, as_tables
-from ltga.data.collection_tables import is_collection
+from ltga.data.collection_tables import is_collection, read_collection
 from ltga.data.dataset_names import looks_like_a_path
 from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.graph_summary import GraphSummary, summarise
 from ltga.data.own_graph import is_table_source
-from ltga.data.prepare import PreparedGraph, prepare
+from ltga.data.prepare import FittedPreparation, PreparedGraph, prepare
+from ltga.data.prepare_collection import FittedCollection, prepare_collection
 from ltga.data.problems import Problems
+from ltga.data.triples_table import triples_file
 from ltga.errors import DataError, InputError
 
 MOST_CLASSES = 10
@@ -34,12 +36,15 @@ def check_graph_source(
     """Print what was found, what is done by default and what comes of it; raise if that cannot be trained on."""
     path = Path(graph).expanduser()
     own = looks_like_a_path(graph) and path.exists()
-    if not (own and is_table_source(path)) or is_collection(path) or is_graph_folder(path):
+    if not (own and is_table_source(path)) or is_graph_folder(path) or triples_file(path) is not None:
         _show_loaded(results, load_any(graph, data, convention, options), as_json)
         return
     chosen = options or Preparation()
     if convention is not None:
         chosen = chosen.with_convention(convention)
+    if is_collection(path):
+        _check_collection(results, path, chosen, as_json)
+        return
     tables = as_tables(path, chosen)
     outcome = prepare(tables, chosen)
     if outcome.graph is not None:
@@ -55,12 +60,31 @@ def check_graph_source(
             else:
                 _show(results, dataset, outcome.problems, outcome.graph, as_json)
             return
+    _refuse(results, outcome.problems, tables.where, as_json)
+
+
+def _refuse(results: Console, found: Problems, where: str, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"trainable": False, "problems": outcome.problems.as_json()}, indent=1))
+        print(json.dumps({"trainable": False, "problems": found.as_json()}, indent=1))
     else:
-        _problems(results, outcome.problems)
-    outcome.problems.refuse(tables.where)
-    raise InputError(f"{tables.where}: cannot be prepared")
+        _problems(results, found)
+    found.refuse(where)
+    raise InputError(f"{where}: cannot be prepared")
+
+
+def _check_collection(results: Console, path: Path, options: Preparation, as_json: bool) -> None:
+    tables = read_collection(path, options)
+    problems, prepared = prepare_collection(tables, options)
+    if prepared is not None:
+        try:
+            collection = prepared.collection()
+        except DataError as error:
+            where, _, what = str(error).partition(": ")
+            problems.add(where, what, 1, "mend it", "error")
+        else:
+            show_collection(results, collection, as_json, problems, prepared.fitted)
+            return
+    _refuse(results, problems, str(path), as_json)
 
 
 def _show_loaded(console: Console, dataset: Any, as_json: bool) -> None:
@@ -76,20 +100,42 @@ def _show_loaded(console: Console, dataset: Any, as_json: bool) -> None:
         _plain(console, dataset.name, {"task": dataset.task, **facts}, as_json)
 
 
-def show_collection(console: Console, collection: GraphCollection, as_json: bool) -> None:
-    """Many graphs with a target each."""
+def show_collection(
+    console: Console,
+    collection: GraphCollection,
+    as_json: bool,
+    found: Problems | None = None,
+    fitted: FittedCollection | None = None,
+) -> None:
+    """Many graphs with a target each; `found` and `fitted` of tables that were prepared."""
     first, target = collection[0], collection.target
     sizes = [int(graph.num_nodes) for graph in collection]
     train, val, test = (int(mask.sum()) for mask in collection.split(0))
     summary = {"task": collection.task, "graphs": len(sizes), "nodes": sum(sizes),
                "features": int(first.x.size(1)), "targets": list(target.names)}  # fmt: skip
     split = {"train": train, "val": val, "test": test}
-    _plain(console, collection.name, {**summary, **split, "left_out": len(collection.left_out)}, as_json)
+    summary |= {**split, "left_out": len(collection.left_out)}
+    kept = {} if fitted is None else {"preparation": fitted.model_dump(mode="json")}
+    if found is not None and not as_json:
+        _problems(console, found)
+    if fitted is not None and fitted.graph is not None and not as_json:
+        _done(console, fitted.graph, fitted.options)
+    names = {} if collection.feature_names is None else {"features": list(collection.feature_names)}
+    _plain(console, collection.name, summary, as_json, found, {**names, **kept})
 
 
-def _plain(console: Console, name: str, summary: Mapping[str, Any], as_json: bool) -> None:
+def _plain(
+    console: Console,
+    name: str,
+    summary: Mapping[str, Any],
+    as_json: bool,
+    found: Problems | None = None,
+    further: Mapping[str, Any] | None = None,
+) -> None:
     if as_json:
-        print(json.dumps({"trainable": True, "problems": [], "summary": dict(summary)}, indent=1))
+        problems = [] if found is None else found.as_json()
+        answer = {"trainable": True, "problems": problems, "summary": dict(summary), **(further or {})}
+        print(json.dumps(answer, indent=1, allow_nan=False))
         return
     shown = (", ".join(value[:MOST_CLASSES]) if isinstance(value, list) else value for value in summary.values())
     said = (f"{key.replace('_', ' ')} {value:,}" if isinstance(value, int) else f"{key} {value}"
@@ -115,7 +161,7 @@ def _show(console: Console, dataset: Dataset, found: Problems, graph: PreparedGr
         return
     _problems(console, found)
     if graph is not None:
-        _done(console, graph)
+        _done(console, graph.fitted, graph.fitted.options)
     _summary(console, dataset, summary)
     say(console, f"{dataset.name} can be trained on.")
 
@@ -133,14 +179,13 @@ def _problems(console: Console, found: Problems) -> None:
     console.print(table)
 
 
-def _done(console: Console, graph: PreparedGraph) -> None:
+def _done(console: Console, fitted: FittedPreparation, options: Preparation) -> None:
     """What was done by default or by wish, every option by its name."""
-    options = graph.fitted.options
     wished = options.changed
     said: dict[str, Any] = {
-        "convention": graph.fitted.convention,
+        "convention": fitted.convention,
         "scale": options.scale,
-        "structure": ",".join(graph.fitted.nodes.structure) or "none",
+        "structure": ",".join(fitted.nodes.structure) or "none",
         **{name: getattr(options, name) for name in (
             "repeated_edges", "reversed_edges", "unknown_ids", "repeated_ids", "categories", "new_category",
             "empty_cells", "stray_cells", "dates",

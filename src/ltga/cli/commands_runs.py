@@ -70,11 +70,25 @@ def predict(
         str | None,
         typer.Option(help="A category that the run has not seen: 'error' or 'other'. Default: as for the run."),
     ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Links: a table of the pairs to judge, with columns source and target (typed: head, relation)."
+        ),
+    ] = None,
     data: Data = None,
 ) -> None:
     """Write every node's id, most probable class and probabilities, for the run's graph, a grown one or another.
 
-    Example: ltga predict 1c556dcb my-graph/ --out predictions.csv
+    A run on a folder of many graphs predicts those of another one; a run on links judges --pairs.
+
+    Examples:
+
+    ltga predict 1c556dcb my-graph/ --out predictions.csv
+
+    ltga predict 9f02ab77 more-graphs/ --out graphs.csv
+
+    ltga predict 77aa01cd --pairs candidates.csv --out links.csv
     """
     from ltga.train.find_run import find_run
 
@@ -88,7 +102,7 @@ def predict(
         from ltga.train.batches import parse_fanout
 
         sampled = parse_fanout(fanout)
-    predict_to_file(results(), record, graph, out, data, batch_size, device, sampled, new_category)
+    predict_to_file(results(), record, graph, out, data, batch_size, device, sampled, new_category, pairs)
 
 
 def runs(

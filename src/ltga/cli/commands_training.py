@@ -114,7 +114,7 @@ def train(
         if given is None and launched(workers, context.obj):
             return
         place = (out, page, data, convention, fresh, json_wanted)
-        how = (checkpoint_every, device, prepared, given, batches(batch_size, fanout, full_batch))
+        how = (checkpoint_every, device, prepared, given, batches(batch_size, fanout, full_batch), full_batch)
         train_other_task(results(), messages(quiet), other, *place, *how)
 
     if not is_node_classification(graph_asked_for(dataset, config), task):
@@ -144,7 +144,18 @@ def tune(
     trials: Annotated[int, typer.Option(min=1, help="How many settings to try, those of earlier calls included.")] = 30,
     timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial is begun.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides what is tried.")] = 1,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that try settings at the same time.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Settings that are tried at the same time, by processes here or on a cluster. What is tried "
+            "depends on this number, not on who is quicker.",
+        ),
+    ] = 1,
+    engine: Annotated[
+        str | None, typer.Option(help="'ray': on a Ray cluster, --jobs at a time (pip install 'ltga\\[ray]').")
+    ] = None,
+    address: Address = None,
     prune: Annotated[bool, typer.Option("--prune", help="Cut short what does worse than half of the others.")] = False,
     search: Annotated[
         list[str] | None,
@@ -187,11 +198,16 @@ def tune(
     from ltga.data.dataset_names import is_node_classification
 
     node_classes = is_node_classification(graph_asked_for(dataset, config), task)
+    if engine not in (None, "ray"):
+        raise InputError(f"--engine: expected 'ray', got {engine!r}; leave it out for processes on this machine")
+    if engine is None and address is not None:
+        raise InputError("--address: is that of a Ray cluster; give --engine ray too")
     from ltga.cli.tune_command import tune_graph
     from ltga.cli.tune_report import Request
 
     asked = Request(
         dataset, method, trials, timeout, seed, jobs, prune, tuple(search or ()), tuple(settings or ()), metric,
-        protocol, config, task, out, convention, tuple(prepare or ()), batch_size, fanout, full_batch, data,
+        protocol, config, task, out, convention, tuple(prepare or ()), batch_size, fanout, full_batch, data, engine,
+        address,
     )  # fmt: skip
     tune_graph(results(), messages(quiet), asked, node_classes, batches(batch_size, fanout, full_batch), json_wanted)

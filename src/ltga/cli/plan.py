@@ -131,10 +131,14 @@ def read_config(path: Path) -> dict[str, Any]:
             content = stream.read(LONGEST_FILE + 1)
         if len(content) > LONGEST_FILE:
             raise InputError(f"--config: {path} has more than {LONGEST_FILE >> 10} KiB; give a file of settings")
-        table = tomllib.loads(content.decode())
+        table = tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"--config: {path} cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        from ltga.data.text_files import encoding_hint  # not above: it imports torch
+
+        raise InputError(f"--config: {path} is not UTF-8 text; {encoding_hint(content, path, option=False)}") from None
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"--config: {path} is not valid TOML ({error})") from None
     except RecursionError:
         raise _too_deep(path) from None

@@ -13,11 +13,11 @@ from rich.console import Console
 from torch_geometric.data import Data
 
 from ltga.cli.output import check_output
+from ltga.cli.predict_tasks import task_table
 from ltga.cli.terminal import say
 from ltga.data import GraphFolder
 from ltga.data.atomic import write_atomic
 from ltga.data.catalogue import CATALOGUE
-from ltga.data.table_targets import SEPARATOR
 from ltga.errors import InputError
 from ltga.train.finished import Run, load_run
 from ltga.train.run_graph import graph_of, graph_to_predict
@@ -39,19 +39,24 @@ def predict_to_file(
     device: str = "cpu",
     fanout: int | Sequence[int] | None = None,
     new_category: str | None = None,
+    pairs: Path | None = None,
 ) -> None:
-    """Write a row per node: its id, the most probable class, and every class's probability."""
+    """Write a row per node (graph, pair): its id, what is predicted, and every class's probability."""
     if out.suffix not in SUFFIXES:
         raise InputError(f"--out: {out.name}: predictions are written as {' or '.join(SUFFIXES)}")
     check_output(out, "--out")
     finished = load_run(record, device)
-    given, ids = graph_to_predict(finished, graph, data, new_category)
     if isinstance(finished, TaskRun):
         if batch_size is not None or fanout is not None:
             fault = f"are for classes of nodes so far, not {finished.task}"
             raise InputError(f"--batch-size, --fanout: {fault}; leave them out")
-        predicted: Predictions | WholeTable = WholeTable(_of_another_task(finished, given, ids))
+        frame = task_table(finished, graph, data, new_category, pairs)
+        predicted: Predictions | WholeTable = WholeTable(frame)
+        ids: Sequence[Any] = range(len(frame))
+    elif pairs is not None:
+        raise InputError("--pairs: the run is for node classification; leave it out")
     else:
+        given, ids = graph_to_predict(finished, graph, data, new_category)
         names = class_names_of(finished, data)
         predicted = Predictions.of(finished, given, ids, names, batch_size, fanout)
     write_atomic(out, predicted.write_csv if out.suffix == ".csv" else predicted.write_parquet)
@@ -128,16 +133,3 @@ def class_names_of(run: Run, data: Path | None) -> Sequence[str] | None:
     if names is None and run.typed.config.dataset.name.partition(":")[0] in CATALOGUE:
         names = list(graph_of(run, None, data).class_names)
     return names
-
-
-def _of_another_task(run: TaskRun, given: Any, ids: Sequence[Any]) -> pd.DataFrame:
-    """A number for each node; or the labels it has, separated by semicolons, and the probability of each."""
-    if run.task not in ("node regression", "multi-label nodes"):
-        raise InputError(f"RUN: is for {run.task}; predict from Python, ltga.load_run(...).predict(...)")
-    target, found = run.record["target"], run.predict_proba(given).numpy()
-    if target["kind"] == "number":
-        return pd.DataFrame({"node": list(ids), "predicted": found})
-    names = target["names"]
-    chosen = [SEPARATOR.join(name for name, share in zip(names, row) if share > 0.5) for row in found]
-    shares = {f"p_{name}": found[:, at] for at, name in enumerate(names)}
-    return pd.DataFrame({"node": list(ids), "predicted": chosen, **shares})

@@ -16,6 +16,7 @@ from ltga.errors import InputError
 from ltga.train.find_run import SHORT, find_run
 from ltga.train.protocol import RECOMMENDED, Protocol
 from ltga.train.record import Record, headline_score
+from ltga.train.show import shown as shown_value
 from ltga.train.store import Store
 
 
@@ -34,7 +35,7 @@ def list_runs(console: Console, messages: Console, folder: Path, chosen: Sequenc
         return
     shown = plain_table("run", "dataset", "method", ">seed", ">split", ">score", "metric", "protocol", "written")
     for row in rows:
-        score = "" if row["score"] is None else f"{100 * row['score']:.1f}"
+        score = shown_value(row["metric"], row["score"])
         changes = [f"{key}={value}" for key, value in row["settings"].items()]
         shown.add_row(
             row["id"][:SHORT], escape(row["dataset"]), row["method"], str(row["seed"]), str(row["split"]), score,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -12,42 +11,31 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from ltga.cli.given_graph import load_any
 from ltga.cli.output import check_output
 from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
-from ltga.cli.terminal import plain_table, say
+from ltga.cli.task_report import as_json, judged_by, reference_rows, row_of, sentences, table
+from ltga.cli.terminal import say
 from ltga.data import NodeDataset, Preparation
 from ltga.data.own_graph import preparation_for
 from ltga.errors import InputError, LTGAError
-from ltga.nn.methods import Method, find_method
+from ltga.nn.methods import find_method
 from ltga.train import Run, load_run
 from ltga.train.checkpoint import Checkpoint, parse_seconds
 from ltga.train.crew import Crew, crew_here
 from ltga.train.devices import find_device
 from ltga.train.memory import computed_as
 from ltga.train.minibatch import MiniBatch
-from ltga.train.protocol import Protocol
-from ltga.train.record import clean_text, kept_index, plain
+from ltga.train.protocol import RECOMMENDED, Protocol
+from ltga.train.record import clean_text
+from ltga.train.show import shown
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
-from ltga.train.tasks.references import references
 from ltga.train.tasks.task_options import TaskOptions
-from ltga.train.tasks.task_run import PlannedTask, execute_task, plan_task, take_part
+from ltga.train.tasks.task_run import PlannedTask, batches_for, execute_task, plan_task, take_part
 
 METHODS = ("gatv2", "ltga-head", "entmax-head", "gatv2-temperature", "features")
-SHOWN: Mapping[str, tuple[str, ...]] = {
-    "node regression": ("mae", "r2", "log_mae", "log_r2"),
-    "multi-label nodes": ("micro_f1", "macro_f1", "average_precision"),
-    "graph classification": ("accuracy", "macro_f1"),
-    "graph regression": ("rmse", "mae", "r2"),
-    "multi-label graphs": ("roc_auc", "average_precision"),
-    "link prediction": ("mrr", "hits_at_1", "hits_at_10", "roc_auc", "average_precision"),
-    "typed link prediction": ("mrr", "hits_at_1", "hits_at_3", "hits_at_10"),
-}
-"""The columns of a task's table; the first is what a method is judged by."""
-ERRORS = ("mae", "rmse", "log_mae", "log_rmse")  # lower is better, in units of the target
 
 
 @dataclass(frozen=True)
@@ -60,25 +48,6 @@ class TaskPlan:
     seeds: int
     protocol: Mapping[str, Any]
     options: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A method's, or a reference's, test metrics of every seed."""
-
-    name: str
-    label: str
-    scores: list[dict[str, float | None]]
-    q: float | None = None
-    seconds: float | None = None
-    records: tuple[str, ...] = ()
-
-    def mean(self, metric: str) -> float | None:
-        known = self.values(metric)
-        return statistics.fmean(known) if known else None
-
-    def values(self, metric: str) -> list[float]:
-        return [float(found[metric]) for found in self.scores if found.get(metric) is not None]  # type: ignore[arg-type]
 
 
 def other_task_plan(
@@ -106,6 +75,12 @@ def other_task_plan(
     options = {name: setting_value(name, text) for name, text in given.items() if name in known}
     below = {} if base == "recommended" else {"metric": "loss", **PROTOCOLS[base]}
     protocol = {**below, **stored.get("protocol", {}), **{k: v for k, v in given.items() if k not in known}}
+    try:
+        Protocol(**{**RECOMMENDED, **protocol})  # a typo should not wait for the graph
+    except InputError as error:
+        name = str(error).partition(":")[0]
+        option = "--" if metric is not None and name == "metric" else "--set " if name in given else f"{config}: "
+        raise InputError(f"{option}{error}") from None
     names = methods or stored.get("method")
     found = None if names is None else tuple(dict.fromkeys(find_method(name).name for name in names))
     return TaskPlan(dataset, task, found, seeds or stored.get("seeds", SEEDS), protocol, options)
@@ -126,6 +101,7 @@ def train_other_task(
     preparation: Preparation | None = None,
     given: NodeDataset | None = None,
     minibatch: MiniBatch | None = None,
+    full_batch: bool = False,
 ) -> None:
     """Train every method with every seed, store the runs and print a comparison with what needs no training.
 
@@ -140,6 +116,11 @@ def train_other_task(
     dataset = choose(loaded, plan.task)
     dataset_name = clean_text(dataset.name)
     methods = plan.methods or (*METHODS, *(("gin",) if plan.task == "graph" or "graph" in str(dataset.task) else ()))
+    asked = None if full_batch else minibatch or "auto"
+    minibatch, why = batches_for(dataset, methods, plan.protocol, asked, device)
+    minibatch = crew.from_first(lambda: minibatch)  # processes may find different memory free
+    if why and minibatch is not None:
+        say(messages, why)
     if minibatch is not None and plan.methods is None:
         methods = tuple(name for name in methods if computed_as(name, Protocol.recommended()) is not None)
     planned = {
@@ -165,13 +146,14 @@ def train_other_task(
         *reference_rows(first),
         *(row_of(find_method(name), [done[p.id] for p in planned[name]], store) for name in methods),
     ]
-    said = sentences(task, rows, first[0])
+    metric = judged_by(task, done[first[0].id].record)
+    said = sentences(task, rows, first[0], metric)
     if page is not None:
         _write_page(page, [done[planned[name][0].id] for name in methods], first[0].data)
     if json_wanted:
-        print(json.dumps(as_json(dataset_name, task, first[0], rows, said, store), indent=1, allow_nan=False))
+        print(json.dumps(as_json(dataset_name, task, metric, first[0], rows, said, store), indent=1, allow_nan=False))
         return
-    results.print(table(task, rows))
+    results.print(table(task, rows, metric))
     for sentence in said:
         results.print(sentence, markup=False)
     where = "" if page is None else f" Open {page} to look inside one of them."
@@ -231,120 +213,12 @@ def all_runs(
     done: dict[str, Run] = {}
     for run, result, reused in store.each_once(wanted, find, make):
         done[run] = result
-        config, metric = result.record["config"], SHOWN[wanted[run].task][0]
+        config, metric = result.record["config"], judged_by(wanted[run].task, result.record)
         how = "taken from the store" if reused else f"{result.record['timing']['train_seconds']:.1f} s"
         score = shown(metric, result.metrics.get(metric))
         messages.print(f"{config['method']}, seed {config['seed']}: test {metric} {score} ({how})")
     crew.announce(None)
     return done
-
-
-def reference_rows(planned: Sequence[PlannedTask]) -> list[Row]:
-    found = [references(run) for run in planned]
-    return [Row(name, name, [one[name]["test"] for one in found if "test" in one[name]]) for name in found[0]]  # type: ignore[misc]
-
-
-def row_of(method: Method, runs: Sequence[Run], store: Path) -> Row:
-    q = [
-        value
-        for run in runs
-        if run.model.normalizer in ("q_softmax", "entmax")
-        for layer in kept_index(run.record)
-        for value in layer.get("mean", [])
-        if value is not None
-    ]
-    return Row(
-        method.name,
-        method.label,
-        [dict(run.metrics) for run in runs],
-        statistics.fmean(q) if q else None,
-        statistics.median(run.record["timing"]["train_seconds"] for run in runs),
-        tuple(str(store / f"{run.record['id']}.json") for run in runs),
-    )
-
-
-def table(task: str, rows: Sequence[Row]) -> Table:
-    """A row per reference and method, mean ± sample s.d. over seeds (folds) on the test part."""
-    metrics = [metric for metric in SHOWN[task] if any(row.mean(metric) is not None for row in rows)]
-    made = plain_table("method", *(f">test {metric}" for metric in metrics), ">mean q or α", ">seconds a run")
-    made.columns[0].no_wrap = True
-    for row in rows:
-        q = "" if row.q is None else f"{row.q:.2f}"
-        seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
-        made.add_row(escape(row.label), *(_spread(metric, row.values(metric)) for metric in metrics), q, seconds)
-    return made
-
-
-def sentences(task: str, rows: Sequence[Row], planned: PlannedTask) -> list[str]:
-    """What a reader must know: against what links are told, and which methods do not beat what needs no training."""
-    said = []
-    if task == "link prediction":
-        options = planned.options
-        said.append(f"Every edge stands against {options.each} {options.negatives} pairs without one.")
-    metric, sign = SHOWN[task][0], -1 if SHOWN[task][0] in ERRORS else 1
-    plain_rows = [row for row in rows if row.seconds is None and row.mean(metric) is not None]
-    if plain_rows:
-        best = max(plain_rows, key=lambda row: sign * float(row.mean(metric) or 0))
-        bar = sign * float(best.mean(metric) or 0)
-        short = [row.label for row in rows if row.seconds is not None and sign * float(row.mean(metric) or 0) <= bar]
-        if short:
-            said.append(
-                f"No better than {best.label} ({metric} {shown(metric, best.mean(metric))}): {', '.join(short)}."
-            )
-    return said
-
-
-def as_json(
-    name: str, task: str, planned: PlannedTask, rows: Sequence[Row], said: Sequence[str], store: Path
-) -> dict[str, Any]:
-    """The comparison for scripts; scores as they are, neither per cent nor rounded."""
-    listed = [
-        {
-            "method": row.name,
-            "label": row.label,
-            "trained": row.seconds is not None,
-            "mean": {metric: row.mean(metric) for metric in SHOWN[task]},
-            "runs": row.scores,
-            "records": row.records,
-            "q": row.q,
-            "seconds": row.seconds,
-        }
-        for row in rows
-    ]
-    return plain(  # type: ignore[no-any-return]
-        {
-            "dataset": {"name": name, "fingerprint": planned.config["dataset"]["fingerprint"]},
-            "task": task,
-            "part": "test",
-            "metric": SHOWN[task][0],
-            "options": planned.config["options"],
-            "protocol": planned.config["protocol"],
-            "methods": listed,
-            "sentences": list(said),
-            "store": str(store),
-        }
-    )
-
-
-def shown(metric: str, value: float | None) -> str:
-    """A score as tables print it: shares in per cent, errors in their units, R2 as it is.
-
-    >>> shown("accuracy", 0.8512), shown("mae", 213275.94), shown("r2", 0.5), shown("mrr", None)
-    ('85.1', '2.133e+05', '0.500', '')
-    """
-    if value is None:
-        return ""
-    if metric in ERRORS:
-        return f"{value:.4g}"
-    return f"{value:.3f}" if metric.endswith("r2") else f"{100 * value:.1f}"
-
-
-def _spread(metric: str, values: Sequence[float]) -> str:
-    if not values:
-        return ""
-    return shown(metric, statistics.fmean(values)) + (
-        f" ± {shown(metric, statistics.stdev(values))}" if len(values) > 1 else ""
-    )
 
 
 def setting_value(name: str, text: str) -> Any:

@@ -30,6 +30,7 @@ from ltga.train.batches import choose_batches
 from ltga.train.record import clean_text
 from ltga.train.store import Store
 from ltga.train.tasks.choose import Anything, choose
+from ltga.train.tasks.task_run import batches_for
 from ltga.train.tuning.search import tune
 from ltga.train.tuning.search_space import METHODS, SPACE, parse_search, search_space
 from ltga.train.tuning.trials import Trial
@@ -61,8 +62,11 @@ def tune_graph(
     wished = _labelled(parse_search, asked.search)
     work = _node_work(asked, wished) if node_classes else _other_work(asked, wished)
     dataset, methods = work.dataset, work.methods
-    if isinstance(work.protocol, Protocol) and minibatch is None and not asked.full_batch:
-        minibatch, why = choose_batches(dataset, methods, work.protocol)  # type: ignore[arg-type]
+    if minibatch is None and not asked.full_batch:
+        if isinstance(work.protocol, Protocol):
+            minibatch, why = choose_batches(dataset, methods, work.protocol)  # type: ignore[arg-type]
+        else:
+            minibatch, why = batches_for(dataset, methods, work.protocol)
         if minibatch is not None:
             say(messages, why)
             asked = replace(asked, batch_size=minibatch.batch_size, fanout=str(minibatch.fanout))
@@ -75,7 +79,8 @@ def tune_graph(
     with _helpers(asked), _Live(messages, asked.trials) as live:
         tuned = tune(
             dataset, methods, asked.trials, store=Store(asked.out, "--out"), protocol=work.protocol, search=space,
-            timeout=asked.timeout, seed=asked.seed, prune=asked.prune, jobs=asked.jobs, minibatch=minibatch,
+            timeout=asked.timeout, seed=asked.seed, prune=asked.prune, jobs=asked.jobs,
+            engine=asked.engine, address=asked.address, minibatch=minibatch,  # type: ignore[arg-type]
             task=asked.task, options=work.options,  # type: ignore[arg-type]
             watch=live.ended, callbacks=(live.epoch,),
         )  # fmt: skip
@@ -133,7 +138,7 @@ def _helpers(asked: Request) -> Iterator[None]:
     """Further processes that do the same search on the same store, and so share its runs."""
     if HELPER in os.environ:
         _end_with_parent(int(os.environ[HELPER]))
-    if asked.jobs == 1 or HELPER in os.environ:
+    if asked.jobs == 1 or asked.engine is not None or HELPER in os.environ:
         yield
         return
     command = [sys.executable, "-m", "ltga", "tune", *_tune_words(asked)]

@@ -10,11 +10,11 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from ltga.cli.task_command import shown
 from ltga.cli.terminal import plain_table
 from ltga.nn.methods import find_method
 from ltga.train.planned import PlannedRun
 from ltga.train.record import plain
+from ltga.train.show import shown
 from ltga.train.tasks.references import references
 from ltga.train.tuning.trials import LOWER_IS_BETTER
 from ltga.train.tuning.tuning_result import Tuned
@@ -45,6 +45,8 @@ class Request:
     fanout: str | None
     full_batch: bool
     data: Path | None
+    engine: str | None = None
+    address: str | None = None
 
     def words(self) -> list[str]:
         """The options that ``ltga train`` shares, as words of a command line."""

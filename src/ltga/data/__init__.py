@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ltga.data.synthetic import csbm
     from ltga.data.target import Target, make_target
     from ltga.data.triples import Triples
+    from ltga.data.triples_table import load_triples
 
 __all__ = [
     "CATALOGUE",
@@ -66,6 +67,7 @@ __all__ = [
     "load_dataset",
     "load_graph",
     "load_own_graph",
+    "load_triples",
     "make_target",
     "molecule",
     "neighbour_classes",
@@ -83,6 +85,7 @@ __getattr__ = lazy_names(
         "ltga.data.catalogue": "CATALOGUE Facts",
         "ltga.data.collection": "GraphCollection collection_from_data",
         "ltga.data.collection_tables": "load_collection",
+        "ltga.data.triples_table": "load_triples",
         "ltga.data.dataset": "Dataset",
         "ltga.data.digits": "digits_noise",
         "ltga.data.graph_folder": "GraphFolder open_graph_folder",

@@ -14,7 +14,7 @@ from ltga.data.dataset import check_graph
 from ltga.data.facts import Facts, Task
 from ltga.data.folds import fold_masks
 from ltga.data.split_masks import HasSplits, check_masks, fingerprint_of, stacked
-from ltga.data.target import Kind, Target, make_target
+from ltga.data.target import Kind, Target, make_target, metric_of_classes
 from ltga.errors import DataError, InputError
 
 _TASKS: dict[Kind, Task] = {
@@ -40,6 +40,8 @@ class GraphCollection(HasSplits):
         left_out: what was in the files but could not be made a graph, each by its name and the reason.
         facts: the catalogue entry, for a known dataset.
         provenance: where it came from and how it was made.
+        feature_names: of a node's features, if they have some.
+        notes: what was done to tables on the way, a line each.
 
     >>> ring = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]))
     >>> rings = GraphCollection("rings", [ring] * 40, make_target([0, 1] * 20, "rings"))
@@ -63,6 +65,8 @@ class GraphCollection(HasSplits):
         left_out: Sequence[str] = (),
         facts: Facts | None = None,
         provenance: Mapping[str, Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         if len(graphs) != target.y.shape[0]:
             raise DataError(f"{name}: {len(graphs)} graphs but {target.y.shape[0]} targets; give one each")
@@ -76,6 +80,8 @@ class GraphCollection(HasSplits):
         self.graph_names = None if graph_names is None else tuple(graph_names)
         self.left_out = tuple(left_out)
         self.facts = facts
+        self.feature_names = None if feature_names is None else tuple(feature_names)
+        self.notes = tuple(notes)
         self.provenance = {"splits": "as given" if masks is not None else "ten folds, seed 0", **(provenance or {})}
         if masks is None:
             strata = target.y.numpy() if target.kind == "classes" else np.where(target.known.numpy(), 0, -1)
@@ -100,7 +106,9 @@ class GraphCollection(HasSplits):
 
     @property
     def metric(self) -> str:
-        """The headline number: "accuracy", "roc_auc" (mean over labels) or "rmse"."""
+        """The headline number: "rmse", "roc_auc" (mean over labels), "accuracy" or what uneven classes call for."""
+        if self.target.kind == "classes" and self.facts is None:
+            return metric_of_classes(self.target.y, self.target.outputs)
         return _METRICS[self.target.kind]
 
     @property

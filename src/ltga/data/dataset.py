@@ -21,7 +21,25 @@ from ltga.errors import DataError, InputError
 METRICS = ("accuracy", "roc_auc")
 
 
-class Dataset(HasSplits):
+class OneGraph(HasSplits):
+    """A graph whose nodes are divided."""
+
+    data: Data
+
+    @property
+    def num_nodes(self) -> int:
+        return int(self.data.x.shape[0])
+
+    @property
+    def num_edges(self) -> int:
+        return int(self.data.edge_index.shape[1])
+
+    @property
+    def num_features(self) -> int:
+        return int(self.data.x.shape[1])
+
+
+class Dataset(OneGraph):
     """A node-classification graph with fixed train/validation/test splits.
 
     Args:
@@ -97,18 +115,6 @@ class Dataset(HasSplits):
             raise DataError(f"{name}: {data.x.shape[1]} features but {len(self.feature_names)} feature names")
         if metric == "roc_auc" and self.num_classes != 2:
             raise InputError(f"metric: 'roc_auc' needs two classes, {name} has {self.num_classes}")
-
-    @property
-    def num_nodes(self) -> int:
-        return int(self.data.x.shape[0])
-
-    @property
-    def num_edges(self) -> int:
-        return int(self.data.edge_index.shape[1])
-
-    @property
-    def num_features(self) -> int:
-        return int(self.data.x.shape[1])
 
     @property
     def num_classes(self) -> int:

@@ -58,7 +58,9 @@ def is_node_classification(name: str, task: str | None = None) -> bool:
     if task in ("link", "graph"):
         return False
     if looks_like_a_path(name):
-        return not any((Path(name).expanduser() / f"graphs{suffix}").exists() for suffix in (".csv", ".parquet"))
+        path, suffixes = Path(name).expanduser(), (".csv", ".parquet")
+        tables = [f"{stem}{suffix}" for stem in ("graphs", "triples") for suffix in suffixes]
+        return path.name not in tables[2:] and not any((path / table).exists() for table in tables)
     facts, knobs = known_dataset(name), name.partition(":")[2]
     if facts.task != "node classification":
         return False

@@ -54,6 +54,11 @@ def arrange_edges(
     return to_undirected(edge_index, edge_attr, num_nodes=num_nodes, reduce="mean")
 
 
+def message_rows(rows: np.ndarray, convention: str) -> np.ndarray:
+    """Stored rows `[E, 2]` as messages: both ways where an undirected edge is stored once."""
+    return np.concatenate([rows, rows[:, ::-1]]) if convention == "undirected, once" else rows
+
+
 def pair_codes(rows: np.ndarray, num_nodes: int, convention: str = "directed") -> np.ndarray:
     """One integer per row `[E]`, equal for equal edges (either direction if undirected)."""
     first, second = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)

@@ -19,6 +19,7 @@ from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of
 from ltga.data.table_graph import read_folder
+from ltga.data.text_files import encoding_hint, reads_as, refuse_wide
 from ltga.errors import DataError
 
 TABLE_NAMES = ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet")
@@ -45,6 +46,9 @@ def read_graph_file(path: str | Path, options: Preparation) -> Tables:
     if suffix in LISTS:
         return _read_list(path, options, about)
     tables = {"node_table": f"{path} (nodes)", "edge_table": f"{path} (edges)"}
+    if suffix not in XML:  # which says its encoding itself
+        with path.open("rb") as stream:
+            refuse_wide(stream.read(4096), path, option=False)
     if suffix == ".mtx":
         return _read_matrix(path, options, {**about, **tables})
     if suffix in XML:
@@ -67,7 +71,8 @@ def _read_by_networkx(path: Path, suffix: str, options: Preparation, about: dict
             warnings.simplefilter("ignore")
             graph = readers[suffix](path)
     except Exception as error:  # these readers raise nearly anything about a damaged file
-        raise DataError(f"{path}: cannot be read as {suffix[1:]} ({in_a_line(error)})") from None
+        ascii_only = "; GML is ASCII, other letters are written as in &#233;" if "ASCII" in str(error) else ""
+        raise DataError(f"{path}: cannot be read as {suffix[1:]} ({in_a_line(error)}){ascii_only}") from None
     tables = from_networkx(graph, options, **about)
     return tables if suffix == ".graphml" else _without_display_names(tables, options)
 
@@ -113,7 +118,13 @@ def _refuse_entities(path: Path) -> None:
         with path.open("rb") as stream:
             parser.ParseFile(stream)
     except (xml.parsers.expat.ExpatError, ValueError, LookupError) as error:
-        raise DataError(f"{path}: damaged, or not XML ({in_a_line(error)})") from None
+        content = path.read_bytes()
+        looks = (
+            ""
+            if reads_as(content, "utf-8")
+            else f"; if its first line names no encoding, {encoding_hint(content, path, False)}"
+        )
+        raise DataError(f"{path}: damaged, or not XML ({in_a_line(error)}){looks}") from None
 
 
 def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Tables:
@@ -167,11 +178,13 @@ def _cells(lines: list[str], separator: str, path: Path) -> list[list[str]]:
 
 def _text(path: Path, encoding: str) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
+        content = path.read_bytes()
+        refuse_wide(content, path, encoding)
+        return content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}: is not {error.encoding} text (byte {error.object[error.start]:#04x} at {error.start:,}); "
-            "store it as UTF-8, or say what it is, for example encoding=cp1252"
+            f"{encoding_hint(content, path)}"
         ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None

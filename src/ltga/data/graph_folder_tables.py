@@ -21,6 +21,7 @@ from ltga.data.node_ids import NodeIds
 from ltga.data.table_graph import find_tables
 from ltga.data.table_labels import class_order
 from ltga.data.table_targets import kind_of_words
+from ltga.data.text_files import encoding_hint, refuse_wide
 from ltga.errors import DataError
 
 _BLOCK_BYTES = 16 * 1024**2
@@ -194,6 +195,8 @@ class _Rows:
         if self.path.suffix == ".parquet":
             with pq.ParquetFile(self.path) as file:
                 return [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+        with self.path.open("rb") as start:
+            refuse_wide(start.read(4096), self.path)
         with self.path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream, strict=True, skipinitialspace=True)
             header = [column.strip() for column in next(reader, [])]
@@ -230,6 +233,9 @@ class _in_our_words:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, pa.ArrowException | csv.Error | ValueError | KeyError | TypeError):
             suffix = self._path.suffix[1:]
+            if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
+                hint = encoding_hint(self._path.read_bytes(), self._path)
+                raise DataError(f"{self._path}: is not utf-8 text; {hint} with --prepare") from None
             raise DataError(f"{self._path}: cannot be read as a {suffix} table ({in_a_line(error)})") from None
 
 

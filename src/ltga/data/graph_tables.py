@@ -26,6 +26,7 @@ class Tables:
         convention: what a row of edges means, if the source says so.
         origin: where it came from, as JSON can say it.
         problems: what was found when it was read.
+        parts: a number for each row of nodes, if the graph is several that have no edge in common.
     """
 
     edges: pd.DataFrame
@@ -37,6 +38,7 @@ class Tables:
     convention: Convention | None = None
     origin: Mapping[str, Any] = field(default_factory=lambda: {"format": "frames"})
     problems: Problems = field(default_factory=Problems)
+    parts: pd.Series | None = None
 
     def __post_init__(self) -> None:
         for name in ("edges", "nodes"):

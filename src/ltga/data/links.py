@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse
@@ -31,6 +32,7 @@ class LinkSplit:
         train, val, test: undirected edges `[2, P]`, each once, smaller node first, self-loops left out.
         seed: what the division and the negatives follow from.
         node_ids, node_names: what people call the nodes, as of the graph it was made from.
+        reading: how that graph was read, see `ltga.data.readings`.
     """
 
     name: str
@@ -43,6 +45,7 @@ class LinkSplit:
     _seen: scipy.sparse.csr_matrix
     node_ids: tuple[str, ...] | None = None
     node_names: tuple[str, ...] | None = None
+    reading: Mapping[str, Any] | None = None
 
     @property
     def task(self) -> Task:

@@ -23,6 +23,7 @@ from ltga.data.planted import plant_edges
 from ltga.data.preparation import Preparation
 from ltga.data.synthetic import csbm
 from ltga.data.task_datasets import TASK_READERS, load_task_dataset
+from ltga.data.triples_table import load_triples, triples_file
 from ltga.errors import InputError
 
 _GENERATORS: dict[str, Callable[..., Dataset]] = {"csbm": csbm, "digits-noise": digits_noise}
@@ -50,7 +51,7 @@ def load_dataset(
             `"twitch-de:target=views"`, `"enzymes:attributes=1"`; any other graph may have noise planted,
             `"cora:planted_per_edge=3"`, and every graph with a class for each node other splits,
             `"cora:label_share=0.1"`), or the path of a graph of your own (`ltga.data.load_own_graph`) or of a
-            folder of many (`ltga.data.load_collection`).
+            folder of many (`ltga.data.load_collection`), or of triples (`ltga.data.load_triples`).
         root: folder to look in first; then come `$LTGA_DATA` and the user cache directory. What is in
             none of them is downloaded.
         convention: for your own graph only: what a stored edge means.
@@ -60,16 +61,16 @@ def load_dataset(
     2
     """
     if not isinstance(name, str | Path) or not str(name):
-        raise InputError(f"name: got {name!r}; give the name of a dataset or the path of a graph")
+        hint = "; for a graph in memory there is ltga.data.as_graph" if not isinstance(name, str | Path) else ""
+        raise InputError(f"name: got {str(name)[:60]!r}; give the name of a dataset or the path of a graph{hint}")
     if isinstance(name, Path) or looks_like_a_path(name):
+        if triples_file(name) is not None:
+            if convention is not None:
+                raise InputError("convention: a triple says its direction itself; leave it out")
+            return load_triples(name, preparation)
         if is_collection(name):
-            for option, given in (("convention", convention), ("prepare", preparation)):
-                if given is not None:
-                    raise InputError(f"{option}: is for one graph; the tables of a collection are read as they are")
-            collection = load_collection(name)
-            where = str(Path(name).expanduser().resolve())
-            collection.reading = {"format": "collection", "name": collection.name, "path": where}
-            return collection
+            options = preparation or Preparation()
+            return load_collection(name, options if convention is None else options.with_convention(convention))
         return load_own_graph(name, convention, preparation)
     if convention is not None:
         raise InputError("convention: a known dataset has its own; give it only with the path of a graph")

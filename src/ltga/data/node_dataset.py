@@ -10,15 +10,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ltga.data.dataset import Dataset, check_graph
+from ltga.data.dataset import Dataset, OneGraph, check_graph
 from ltga.data.facts import Facts, Task
-from ltga.data.split_masks import HasSplits, check_masks, fingerprint_of, stacked
+from ltga.data.split_masks import check_masks, fingerprint_of, stacked
 from ltga.data.splits import stratified_masks
 from ltga.data.target import Target, make_target
 from ltga.errors import DataError, InputError
 
 
-class NodeDataset(HasSplits):
+class NodeDataset(OneGraph):
     """A graph for node regression or multi-label classification; for classes there is `Dataset`.
 
     Args:

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from ltga.data.assemble import GraphArrays, assemble
 from ltga.data.conventions import Convention
 from ltga.data.dataset import Dataset
-from ltga.data.edges import arrange_edges
+from ltga.data.edges import arrange_edges, message_rows
 from ltga.data.graph_tables import Tables
 from ltga.data.node_dataset import NodeDataset
 from ltga.data.preparation import Preparation
@@ -171,7 +171,11 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     masks = read_splits(nodes, y, options, tables.node_table, about_splits)
     if fitted is not None and about_splits.errors:
         masks = None
-    features = node_features(nodes, edges, options, tables.node_table, about_nodes, fitted.nodes if fitted else None)
+    messages = message_rows(edges.rows, convention)
+    parts = None if tables.parts is None else tables.parts.to_numpy()[kept]
+    features = node_features(
+        nodes, messages, options, tables.node_table, about_nodes, fitted.nodes if fitted else None, parts
+    )
     attributes = edge_attributes(tables, edges, options, problems, fitted.edges if fitted else None)
     placed = _placed(edges.rows, len(nodes)) if places_nodes(features.fitted.structure) else None
     if fitted is not None and fitted.placed != placed:
@@ -179,11 +183,6 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
             tables.edge_table, "is another graph than the one whose Laplacian places the nodes", 1,
             "choose other features with structure=...", "error",
         )  # fmt: skip
-    if options.predict == "links" and features.fitted.structure:
-        what = "features are made from all edges, those included that are held out to be predicted"
-        problems.add(
-            tables.edge_table, what, 1, "scores are somewhat too good; features of your own are fairer", "note"
-        )
     if problems.errors or features.values is None:
         return Outcome(problems, None)
     fitted = fitted or FittedPreparation(

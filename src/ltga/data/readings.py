@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from ltga.data.collection_tables import is_collection
 from ltga.data.load import load_dataset
 from ltga.data.preparation import Preparation
 from ltga.data.prepare import FittedPreparation, PreparedGraph
+from ltga.data.prepare_collection import FittedCollection, PreparedCollection
 from ltga.errors import InputError, LTGAError, RecordError
+
+_Kept = TypeVar("_Kept", FittedPreparation, FittedCollection)
 
 
 def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path | None = None) -> Any:
@@ -29,6 +33,8 @@ def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path 
     True
     """
     kind, name = _told(reading, "format"), _told(reading, "name")
+    if kind == "collection" and "preparation" in reading:
+        return prepare_graphs_like(reading, _place(reading, source)).collection(name)
     if "preparation" in reading:
         prepared = prepare_like(reading, _place(reading, source))
         return replace(prepared, tables=replace(prepared.tables, name=name)).dataset()
@@ -44,14 +50,28 @@ def prepare_like(reading: Mapping[str, Any], source: Any, new_category: str | No
     """
     if "preparation" not in reading:
         raise InputError("reading: this graph was not made from tables, so there is no preparation to repeat")
+    return _with_new(_fitted(FittedPreparation, reading), new_category).apply(source)
+
+
+def prepare_graphs_like(reading: Mapping[str, Any], folder: Any, new_category: str | None = None) -> PreparedCollection:
+    """The graphs of another folder, prepared as the collection of `reading` was; targets may be missing there."""
+    if not isinstance(folder, str | Path) or not is_collection(folder):
+        raise InputError(f"GRAPH: {folder} is no folder with graphs.csv (or .parquet), as the run's was")
+    return _with_new(_fitted(FittedCollection, reading), new_category).apply(folder)
+
+
+def _fitted(kind: type[_Kept], reading: Mapping[str, Any]) -> _Kept:
     try:
-        fitted = FittedPreparation.model_validate(reading["preparation"])
+        return kind.model_validate(reading["preparation"])
     except (ValidationError, LTGAError) as error:
         raise RecordError(f"reading: its preparation is damaged or of another version ({error})") from None
-    if new_category is not None:
-        options = Preparation(**{**fitted.options.model_dump(), "new_category": new_category})
-        fitted = fitted.model_copy(update={"options": options})
-    return fitted.apply(source)
+
+
+def _with_new(fitted: _Kept, new_category: str | None) -> _Kept:
+    if new_category is None:
+        return fitted
+    options = Preparation(**{**fitted.options.model_dump(), "new_category": new_category})
+    return fitted.model_copy(update={"options": options})
 
 
 def _told(reading: Mapping[str, Any], key: str) -> str:

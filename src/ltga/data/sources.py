@@ -80,6 +80,14 @@ def as_tables(source: Any, preparation: Preparation | None = None, *, nodes: pd.
     return replace(tables, nodes=nodes)
 
 
+def is_graph_object(source: Any) -> bool:
+    """Whether something in memory is a graph of another library, or tables: what `as_tables` takes beside paths."""
+    networkx, igraph = sys.modules.get("networkx"), sys.modules.get("igraph")
+    kinds = (Tables, pd.DataFrame, *(library.Graph for library in (networkx, igraph) if library is not None))
+    pair = isinstance(source, tuple) and len(source) == 2 and all(isinstance(part, pd.DataFrame) for part in source)
+    return isinstance(source, kinds) or pair or bool(scipy.sparse.issparse(source))
+
+
 def from_networkx(graph: Any, options: Preparation | None = None, **about: Any) -> Tables:
     """A networkx graph: node and edge attributes become columns. A multigraph's parallel edges are repeated edges."""
     options = options or Preparation()

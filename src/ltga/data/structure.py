@@ -33,8 +33,12 @@ _MOST_WORK = 4e10  # multiplications; about a minute
 _DENSE = 800  # nodes, up to which all eigenvectors are found at once
 
 
-def structural_features(edges: np.ndarray, num_nodes: int, names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
+def structural_features(
+    edges: np.ndarray, num_nodes: int, names: Sequence[str], parts: np.ndarray | None = None
+) -> tuple[np.ndarray, list[str]]:
     """Features `[N, K]` (float64) made from edge rows `[E, 2]`, source and target, and what each column is called.
+
+    `parts` `[N]` numbers graphs that have no edge in common: each gets the features that it has alone.
 
     >>> values, columns = structural_features(np.array([[0, 1], [1, 2]]), 3, ["degree", "random-walk-2"])
     >>> columns
@@ -47,7 +51,7 @@ def structural_features(edges: np.ndarray, num_nodes: int, names: Sequence[str])
     blocks, columns = [], []
     for name in names:
         kind, size = _parse(name)
-        block = _pagerank(edges, num_nodes) if kind == "pagerank" else _MAKERS[kind](neighbours, size)
+        block = _pagerank(edges, num_nodes, parts) if kind == "pagerank" else _MAKERS[kind](neighbours, size)
         blocks.append(block.reshape(num_nodes, -1))
         columns += _column_names(kind, blocks[-1].shape[1])
     return np.concatenate(blocks, axis=1), columns
@@ -104,14 +108,18 @@ def _log_degree(neighbours: Any, _: int) -> np.ndarray:
     return np.log1p(_degree(neighbours, 0))
 
 
-def _pagerank(edges: np.ndarray, num_nodes: int) -> np.ndarray:
+def _pagerank(edges: np.ndarray, num_nodes: int, parts: np.ndarray | None = None) -> np.ndarray:
+    """Who has no way out goes anywhere, but stays in its part; then N times the rank is that of the part alone."""
+    part = np.zeros(num_nodes, dtype=np.int64) if parts is None else parts
+    sizes = np.bincount(part)
     pairs = np.unique(edges[:, 0] * num_nodes + edges[:, 1])
     source, target = np.divmod(pairs, num_nodes)
     out = np.bincount(source, minlength=num_nodes)
     flow = scipy.sparse.csr_matrix((1.0 / out[source], (target, source)), shape=(num_nodes, num_nodes))
     rank = np.full(num_nodes, 1.0 / num_nodes)
     for _ in range(_MOST_ITERATIONS):
-        spread = flow @ rank + rank[out == 0].sum() / num_nodes
+        lost = np.bincount(part, np.where(out == 0, rank, 0.0), minlength=len(sizes))
+        spread = flow @ rank + (lost / sizes.clip(1))[part]
         after = _DAMPING * spread + (1 - _DAMPING) / num_nodes
         moved, rank = np.abs(after - rank).sum(), after
         if moved < _TOLERANCE:

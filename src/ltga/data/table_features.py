@@ -51,16 +51,17 @@ class Matrix:
 
 
 def node_features(
-    nodes: pd.DataFrame, edges: Edges, options: Preparation, where: str, problems: Problems, fitted: FittedTable | None
-) -> Matrix:
-    """Features of nodes: the columns of their table, and what is made from the edges."""
+    nodes: pd.DataFrame, messages: np.ndarray, options: Preparation, where: str, problems: Problems,
+    fitted: FittedTable | None, parts: np.ndarray | None = None,
+) -> Matrix:  # fmt: skip
+    """Features of nodes: the columns of their table, and what is made from the edges, `messages` `[E, 2]`."""
     special = (options.id, *label_columns(options, nodes.columns), options.split, *options.drop)
     columns = _columns(nodes, [name for name in nodes.columns if name not in special], options, where, problems, fitted)
     blocks = [_block(column, nodes, options, where, problems) for column in columns]
     structure = fitted.structure if fitted else _wanted_structure(bool(columns), options, where, problems)
     if structure:
         try:
-            values, names = structural_features(edges.rows, len(nodes), structure)
+            values, names = structural_features(messages, len(nodes), structure, parts)
             blocks.append(Block(values, names, len(names)))
         except InputError as error:
             problems.add(where, str(error), 1, "see structure=", "error")
@@ -134,7 +135,7 @@ def _side_by_side(
         for block in blocks:
             if options.scale == "standard" and block.scaled:
                 measured = block.values[:, : block.scaled]
-                mean[at : at + block.scaled], scale[at : at + block.scaled] = _mean_and_scale(measured)
+                mean[at : at + block.scaled], scale[at : at + block.scaled] = mean_and_scale(measured)
             at += len(block.names)
         fitted = FittedTable(columns=tuple(columns), structure=structure, mean=tuple(mean), scale=tuple(scale))
     out = np.empty((rows, len(names)), dtype=np.float32)
@@ -147,7 +148,7 @@ def _side_by_side(
     return Matrix(out, names, fitted)
 
 
-def _mean_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mean_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """By column; the scale of a column that never changes is left at 1."""
     constant = values.min(axis=0) == values.max(axis=0)
     return values.mean(axis=0), np.where(constant, 1.0, values.std(axis=0))

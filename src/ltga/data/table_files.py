@@ -15,6 +15,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from ltga.data.bounds import MAX_BYTES, in_a_line
 from ltga.data.problems import Problems
+from ltga.data.text_files import encoding_hint, reads_as, refuse_wide
 from ltga.errors import DataError
 
 SUFFIXES = (".csv", ".parquet")
@@ -32,7 +33,7 @@ def read_frame(path: Path, encoding: str = "utf-8", problems: Problems | None = 
     """
     found = Problems() if problems is None else problems
     try:
-        frame = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, encoding, found, problems is None)
+        frame = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, encoding, found)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path") from None
     # pyarrow and the standard library differ in what they raise about damage; all of it means the same here.
@@ -43,15 +44,15 @@ def read_frame(path: Path, encoding: str = "utf-8", problems: Problems | None = 
     return frame
 
 
-def _read_csv(path: Path, encoding: str, problems: Problems, strict: bool) -> pd.DataFrame:
+def _read_csv(path: Path, encoding: str, problems: Problems) -> pd.DataFrame:
     """All fields as text; not pandas' own reader, which drops surplus fields and fills up short rows."""
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    refuse_wide(content, path, encoding)
     delimiter = _delimiter(content)
     fast = _plain_csv(content, delimiter) if encoding.lower() in ("utf-8", "utf8") else None
     if fast is not None:
         return fast
-    text = content.decode(encoding) if strict else _decoded(content, encoding, str(path), problems)
-    return _any_csv(text, delimiter, str(path), problems)
+    return _any_csv(_decoded(content, encoding, str(path), problems), delimiter, str(path), problems)
 
 
 def _delimiter(content: bytes) -> str:
@@ -101,19 +102,11 @@ def _decoded(content: bytes, encoding: str, where: str, problems: Problems) -> s
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         lines = content.splitlines()
-        odd = [at - 1 for at, line in enumerate(lines) if not _is_text(line, encoding)]
+        odd = [at - 1 for at, line in enumerate(lines) if not reads_as(line, encoding)]
         what = f"is not {error.encoding} text (byte {content[error.start]:#04x})"
-        action = "store it as UTF-8, or say what it is, for example encoding=cp1252"
+        action = encoding_hint(content, where)
         problems.add(where, what, [at for at in odd if at >= 0] or 1, action, "error")
         return content.decode(encoding, "replace")
-
-
-def _is_text(line: bytes, encoding: str) -> bool:
-    try:
-        line.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

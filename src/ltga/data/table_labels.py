@@ -29,9 +29,13 @@ _AMBIGUOUS: tuple[tuple[tuple[str, ...], str, Weight], ...] = (
 
 
 def read_labels(
-    nodes: pd.DataFrame, options: Preparation, where: str, problems: Problems, known: tuple[str, ...] | None = None
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Labels `[N]` numbered from 0 (-1: not known) and the classes in order; `known` are those of an earlier graph."""
+    nodes: pd.DataFrame, options: Preparation, where: str, problems: Problems, known: tuple[str, ...] | None = None,
+    item: str = "node",
+) -> tuple[np.ndarray, tuple[str, ...]]:  # fmt: skip
+    """Labels `[N]` numbered from 0 (-1: not known) and the classes in order; `known` are those of an earlier graph.
+
+    `item` is what a row describes.
+    """
     if options.label not in nodes:
         if known is None:
             what = f"there are no labels (column {options.label!r})"
@@ -43,7 +47,7 @@ def read_labels(
     at = pc.fill_null(pc.index_in(text, value_set=pa.array(classes, text.type)), -1)
     y = at.to_numpy(zero_copy_only=False).astype(np.int64)
     if known is None:
-        _check(y, classes, text, options, where, problems)
+        _check(y, classes, text, options, where, problems, item)
     else:
         strange = sorted(set(class_order(counts)) - set(known))
         rows = np.flatnonzero(pc.is_in(text, value_set=pa.array(strange, text.type)).to_numpy(zero_copy_only=False))
@@ -69,8 +73,9 @@ def class_order(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def _check(
-    y: np.ndarray, classes: tuple[str, ...], text: pa.Array, options: Preparation, where: str, problems: Problems
-) -> None:
+    y: np.ndarray, classes: tuple[str, ...], text: pa.Array, options: Preparation, where: str, problems: Problems,
+    item: str,
+) -> None:  # fmt: skip
     """What is odd about labels to learn from."""
     place, other = f"{where}, {options.label}", "say which column it is with label=COLUMN"
     for words, action, weight in _AMBIGUOUS:
@@ -80,26 +85,34 @@ def _check(
     sizes = np.bincount(y[y >= 0], minlength=len(classes))
     labelled = int(sizes.sum())
     if labelled == 0:
-        problems.add(place, "all labels are missing", len(y), f"label some nodes, or {other}", "error")
+        problems.add(place, "all labels are missing", len(y), f"label some {item}s, or {other}", "error")
         return
     if len(classes) == 1:
         what = f"the only label is {classes[0][:40]!r}; classification needs at least two"
-        problems.add(place, what, labelled, f"label nodes of another class, or {other}", "error")
+        problems.add(place, what, labelled, f"label {item}s of another class, or {other}", "error")
         return
     single = np.flatnonzero(sizes == 1)
     if len(single) > len(classes) / 2 and len(classes) > _FEW_CLASSES:
-        what = f"{len(classes):,} different labels on {labelled:,} nodes, {len(single):,} of them on one node only"
+        what = f"{len(classes):,} different labels on {labelled:,} {item}s, {len(single):,} of them on one only"
         kind = "numbers to predict" if all(_is_number(name) for name in classes[:100]) else "names"
         action = f"{other}, or choose predict=number" if kind != "names" else other
         problems.add(place, f"{what}: these look like {kind}, not classes", labelled, action, "error")
     elif single.size:
         rows = np.flatnonzero(np.isin(y, single))
         what = f"{options.label} {classes[single[0]][:40]!r} appears once"
-        problems.add(where, what, rows, "kept: it is learnt from and never tested", "note")
+        if item == "graph":  # the folds have every class in every part
+            problems.add(where, what, rows, "merge it with another class, or leave it out", "error")
+        else:
+            problems.add(where, what, rows, "kept: it is learnt from and never tested", "note")
     unknown = len(y) - labelled
     if unknown:
         what = f"{unknown:,} of {len(y):,} labels are not known"
-        problems.add(place, what, unknown, "these nodes are in the graph but in no split", "note")
+        problems.add(place, what, unknown, in_no_split(item), "note")
+
+
+def in_no_split(item: str) -> str:
+    """What becomes of nodes or graphs without a label."""
+    return f"these {item}s are in the graph but in no split" if item == "node" else f"these {item}s are in no split"
 
 
 def _is_number(text: str) -> bool:
@@ -111,7 +124,7 @@ def _is_number(text: str) -> bool:
 
 
 def read_splits(
-    nodes: pd.DataFrame, y: np.ndarray, options: Preparation, where: str, problems: Problems
+    nodes: pd.DataFrame, y: np.ndarray, options: Preparation, where: str, problems: Problems, item: str = "node"
 ) -> Masks | None:
     """Masks `[1, N]` of the three parts, if the table has such a column."""
     if options.split not in nodes or options.split in options.drop:
@@ -123,13 +136,13 @@ def read_splits(
         where, f"{name} must be train, val or test, or blank for none", odd, f"mend it, or choose drop={name}", "error"
     )
     bare = np.flatnonzero((parts != "") & (y < 0))
-    what = f"{options.label} is blank or -1 although the node is in a split"
+    what = f"{options.label} is blank or -1 although the {item} is in a split"
     problems.add(where, what, bare, "label it, or leave its split blank", "error")
     masks = np.zeros((3, 1, y.shape[0]), dtype=bool)
     for part_name, part in _SPLIT_PARTS.items():
         masks[part, 0] |= parts == part_name
     if not masks[0].any():
-        problems.add(where, f"column {name} names no train node", 1, "name some", "error")
+        problems.add(where, f"column {name} names no train {item}", 1, "name some", "error")
     if not masks[1].any():
-        problems.add(where, f"column {name} names no val node", 1, "name some, to choose the best epoch by", "error")
+        problems.add(where, f"column {name} names no val {item}", 1, "name some, to choose the best epoch by", "error")
     return masks[0], masks[1], masks[2]

@@ -11,11 +11,13 @@ import pandas as pd
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of
+from ltga.data.table_labels import in_no_split
 from ltga.data.target import Kind
 
 SEPARATOR = ";"
 _FEW = 20  # different values up to which numbers are rather names of classes
-_TRUTH = {"1": 1.0, "true": 1.0, "yes": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "": math.nan}
+_YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
+TRUTH = {**dict.fromkeys(_YES, 1.0), **dict.fromkeys(_NO, 0.0), "": math.nan}
 
 
 def label_columns(options: Preparation, columns: Iterable[str]) -> tuple[str, ...]:
@@ -37,7 +39,7 @@ def kind_of_words(counts: Mapping[str, int]) -> Kind:
     """
     if any(SEPARATOR in word for word in counts):
         return "labels"
-    if len(counts) <= _FEW or not all(_is_number(word) for word in counts):
+    if len(counts) <= _FEW or not all(is_number(word) for word in counts):
         return "classes"
     once = sum(count == 1 for count in counts.values()) > len(counts) / 2
     return "number" if once or any(float(word) % 1 for word in counts) else "classes"
@@ -66,7 +68,7 @@ def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, proble
         cells = sum(count for word, count in counts.items() if SEPARATOR in word)
         problems.add(place, f"has cells with {SEPARATOR!r}", cells, action, "note")
         return "labels"
-    if len(counts) <= _FEW or not all(_is_number(word) for word in counts):
+    if len(counts) <= _FEW or not all(is_number(word) for word in counts):
         return "classes"
     what = f"{len(counts):,} different numbers"
     if kind_of_words(counts) == "number":
@@ -77,8 +79,9 @@ def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, proble
 
 
 def read_target(
-    nodes: pd.DataFrame, options: Preparation, kind: Kind, where: str, problems: Problems, names: tuple[str, ...] | None
-) -> tuple[np.ndarray, tuple[str, ...]]:
+    nodes: pd.DataFrame, options: Preparation, kind: Kind, where: str, problems: Problems,
+    names: tuple[str, ...] | None, item: str = "node",
+) -> tuple[np.ndarray, tuple[str, ...]]:  # fmt: skip
     """Numbers `[N]` or labels `[N, L]` with NaN where not known, and their names; `names` are those of before."""
     columns = label_columns(options, nodes.columns)
     missing = [column for column in columns if column not in nodes]
@@ -96,14 +99,14 @@ def read_target(
     else:
         values, found = _listed(nodes[columns[0]], names, options, where, problems)
     if names is None:
-        _check(values, found, options, where, problems)
+        _check(values, found, options, where, problems, item)
     return values, found
 
 
 def _numbers(series: pd.Series, where: str, problems: Problems) -> np.ndarray:
     words = text_of(series).to_pylist()
-    values = np.array([float(word) if _is_number(word) else math.nan for word in words])
-    bad = np.array([at for at, word in enumerate(words) if word and not _is_number(word)], dtype=int)
+    values = np.array([float(word) if is_number(word) else math.nan for word in words])
+    bad = np.array([at for at, word in enumerate(words) if word and not is_number(word)], dtype=int)
     if bad.size:
         what = f"{series.name} is {words[bad[0]][:40]!r}"
         problems.add(where, what, bad, "give a number, or leave blank what is not known", "error")
@@ -115,8 +118,8 @@ def _truths(nodes: pd.DataFrame, columns: tuple[str, ...], where: str, problems:
     values = np.full((len(nodes), len(columns)), np.nan)
     for at, column in enumerate(columns):
         words = text_of(nodes[column]).to_pylist()
-        values[:, at] = [_TRUTH.get(word.lower(), math.nan) for word in words]
-        bad = np.array([row for row, word in enumerate(words) if word.lower() not in _TRUTH], dtype=int)
+        values[:, at] = [TRUTH.get(word.lower(), math.nan) for word in words]
+        bad = np.array([row for row, word in enumerate(words) if word.lower() not in TRUTH], dtype=int)
         if bad.size:
             what = f"{column} is {words[bad[0]][:40]!r}"
             problems.add(where, what, bad, "use 1 and 0, yes and no, true and false, or blank if not known", "error")
@@ -148,7 +151,9 @@ def _listed(
     return values, found
 
 
-def _check(values: np.ndarray, names: tuple[str, ...], options: Preparation, where: str, problems: Problems) -> None:
+def _check(
+    values: np.ndarray, names: tuple[str, ...], options: Preparation, where: str, problems: Problems, item: str
+) -> None:
     """What leaves nothing to learn."""
     known = ~np.isnan(values)
     some = known if known.ndim == 1 else known.any(axis=1)
@@ -158,17 +163,23 @@ def _check(values: np.ndarray, names: tuple[str, ...], options: Preparation, whe
     for name, column, there in zip(names, np.atleast_2d(values.T), np.atleast_2d(known.T)):
         different = np.unique(column[there])
         if different.size < 2:
-            what = f"is {different[0]:g} for every node that has it" if different.size else "is missing for every node"
+            what = (
+                f"is {different[0]:g} for every {item} that has it"
+                if different.size
+                else f"is missing for every {item}"
+            )
             problems.add(f"{where}, {name}", f"{what}; there is nothing to learn", 1, "leave it out", "error")
         elif values.ndim == 2 and column[there].sum() == 1:
-            problems.add(f"{where}, {name}", "only one node has this label", 1, "kept: it is in one part only", "note")
+            problems.add(
+                f"{where}, {name}", f"only one {item} has this label", 1, "kept: it is in one part only", "note"
+            )
     unknown = int((~some).sum())
     if unknown:
         what = f"{unknown:,} of {len(values):,} labels are not known"
-        problems.add(f"{where}, {options.label}", what, unknown, "these nodes are in the graph but in no split", "note")
+        problems.add(f"{where}, {options.label}", what, unknown, in_no_split(item), "note")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     try:
         return math.isfinite(float(text)) and text.isascii()
     except ValueError:

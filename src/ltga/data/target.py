@@ -13,6 +13,7 @@ from torch import Tensor
 from ltga.errors import DataError
 
 Kind = Literal["classes", "labels", "number"]
+_UNEVEN = 1 / 3  # of an even share; a class rarer than that makes plain accuracy a poor guide
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,3 +134,19 @@ def _number(values: np.ndarray, names: tuple[str, ...] | None, where: str, item:
 def _refuse_empty(known: int, where: str, item: str) -> None:
     if known == 0:
         raise DataError(f"{where}: the target of every {item} is missing; there is nothing to learn from")
+
+
+def metric_of_classes(y: Tensor, count: int) -> str:
+    """What labels `[N]` (-1: unknown) of so many classes call for.
+
+    Where every class has at least a third of an even share, that is accuracy. Two uneven classes are judged by the area
+    under the ROC curve, more by macro-F1.
+
+    >>> metric_of_classes(torch.tensor([0, 1, 0, 1, -1]), 2), metric_of_classes(torch.tensor([0] * 9 + [1]), 2)
+    ('accuracy', 'roc_auc')
+    """
+    shares = y[y >= 0].bincount(minlength=count).double()
+    shares = shares[shares > 0] / shares.sum()
+    if float(shares.min()) * len(shares) >= _UNEVEN:
+        return "accuracy"
+    return "roc_auc" if count == 2 else "macro_f1"

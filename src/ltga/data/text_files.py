@@ -1,11 +1,22 @@
-"""The text of a file."""
+"""The text of a file, and what it looks like if it is not in the encoding that was expected."""
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 
 from ltga.data.bounds import in_a_line
 from ltga.errors import DataError
+
+# The marks of UTF-32 begin with those of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LOOKED_AT = 4096
+_MANY = 0.3  # of the bytes of plain English in UTF-16, half are zero
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
@@ -16,3 +27,47 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
         raise DataError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read as text ({in_a_line(error)}); fetch it again") from None
+
+
+def wide_encoding(content: bytes) -> str | None:
+    """UTF-16 or UTF-32, if the beginning of a file looks like one of them.
+
+    >>> wide_encoding("a,b".encode("utf-16")), wide_encoding("id,age".encode("utf-16-be")), wide_encoding(b"a,b")
+    ('utf-16', 'utf-16-be', None)
+    """
+    marked = next((name for mark, name in _MARKS if content.startswith(mark)), None)
+    if marked is not None:
+        return marked
+    start = content[:_LOOKED_AT]
+    if start.count(0) <= _MANY * len(start):
+        return None
+    if start.count(0) > 0.6 * len(start):
+        return "utf-32-le" if start[:1] != b"\0" else "utf-32-be"
+    return "utf-16-le" if start[1::2].count(0) > start[::2].count(0) else "utf-16-be"
+
+
+def encoding_hint(content: bytes, path: str | Path, option: bool = True) -> str:
+    """What text that is not UTF-8 looks like, and how to convert it; `option`: whether `encoding=` can say it, too.
+
+    >>> print(encoding_hint("é".encode("cp1252"), "nodes.csv"))
+    it looks like cp1252; convert it (iconv -f cp1252 -t utf-8 nodes.csv > new), or say encoding=cp1252
+    """
+    looks = wide_encoding(content) or ("cp1252" if reads_as(content, "cp1252") else "latin-1")
+    said = f"it looks like {looks}; convert it (iconv -f {looks} -t utf-8 {Path(path).name} > new)"
+    return f"{said}, or say encoding={looks}" if option else said
+
+
+def refuse_wide(content: bytes, path: str | Path, encoding: str = "utf-8", option: bool = True) -> None:
+    """Raise about text in UTF-16 or UTF-32 where another is expected, before it is read as letters and gaps."""
+    expected = encoding.lower().replace("_", "-")
+    if not expected.startswith(("utf-16", "utf-32")) and wide_encoding(content) is not None:
+        raise DataError(f"{path}: is not {encoding} text; {encoding_hint(content, path, option)}")
+
+
+def reads_as(content: bytes, encoding: str) -> bool:
+    """Whether bytes are text in an encoding."""
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -38,6 +38,8 @@ class Triples(HasSplits):
     [[False, True, False]]
     """
 
+    reading: Mapping[str, Any] | None = None  # how to read it again, see `ltga.data.readings`
+    notes: tuple[str, ...] = ()  # what was done to a table on the way, a line each
     task: Task = "typed link prediction"
     metric = "mrr"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ltga.data import Dataset, GraphFolder
+from ltga.data import Dataset, GraphFolder, NodeDataset
 from ltga.errors import InputError
 from ltga.train.memory import computed_as, full_batch_bytes
 from ltga.train.minibatch import MiniBatch, as_minibatch
@@ -18,12 +18,15 @@ class BatchesWarning(UserWarning):
 
 
 def choose_batches(
-    dataset: Dataset | GraphFolder, methods: Iterable[str], protocol: Protocol, free: int | None = None
+    dataset: Dataset | NodeDataset | GraphFolder,
+    methods: Iterable[str],
+    protocol: Protocol | Callable[[str], Protocol],
+    free: int | None = None,
 ) -> tuple[MiniBatch | None, str]:
     """Batches, if some method would not fit into ``free`` bytes otherwise, and a line that says why.
 
-    A graph on disk would have to be loaded too. Methods that cannot be trained by batches (convolutions, heterophily
-    models) have no estimate and are left alone.
+    ``protocol`` may depend on the method. A graph on disk would have to be loaded too. Methods that cannot be trained
+    by batches (convolutions, heterophily models) have no estimate and are left alone.
 
     >>> from ltga.data import csbm
     >>> choose_batches(csbm(num_nodes=60), ["ltga-head"], Protocol())
@@ -32,13 +35,15 @@ def choose_batches(
     free = free_memory() if free is None else free
     folder = isinstance(dataset, GraphFolder)
     loaded = dataset.bytes_in_memory if isinstance(dataset, GraphFolder) else 0
+    outputs = dataset.target.outputs if isinstance(dataset, NodeDataset) else dataset.num_classes
     needs = {}
     for method in methods:
-        computed = computed_as(method, protocol)
+        settings = protocol if isinstance(protocol, Protocol) else protocol(method)
+        computed = computed_as(method, settings)
         if computed is not None:
             needs[method] = loaded + full_batch_bytes(
-                dataset.num_nodes, dataset.num_edges, dataset.num_features, protocol.hidden_channels, protocol.heads,
-                protocol.num_layers, dataset.num_classes, computed=computed,
+                dataset.num_nodes, dataset.num_edges, dataset.num_features, settings.hidden_channels, settings.heads,
+                settings.num_layers, outputs, computed=computed,
             )  # fmt: skip
     if not needs or free is None or max(needs.values()) <= SHARE * free:
         return None, ""

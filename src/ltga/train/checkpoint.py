@@ -191,7 +191,7 @@ class Saved:
             raise RecordError(f"written by another version ({in_a_line(error)})") from None
 
     def check_fit(self, state: State) -> None:
-        """Raise unless the parameters are those of the network."""
+        """Raise unless the parameters are those of the network, and the optimiser's moments those of the parameters."""
         live = state.model.state_dict()
         for part in ("model", "best"):
             stored = self.tensors[part]
@@ -202,6 +202,9 @@ class Saved:
                 )
                 if wanted != found:
                     raise RecordError(f"does not fit the network ({name}: {found} instead of {wanted})")
+        misfit = state.optimizer.misfit(self.tensors["optimizer"])
+        if misfit is not None:
+            raise RecordError(f"does not fit the optimiser ({misfit})")
 
     @torch.no_grad()
     def restore(self, state: State, rank: int = 0) -> None:

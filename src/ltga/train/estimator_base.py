@@ -33,7 +33,8 @@ class TaskEstimator(BaseEstimator):
         options: settings of the task, see :class:`~ltga.train.tasks.task_options.TaskOptions`.
         validation_fraction: share of what has a target that is set aside to choose the best epoch: a fifth, of links a
             twentieth, if left out.
-        minibatch: for nodes, train on sampled neighbourhoods: settings of :class:`~ltga.train.MiniBatch`.
+        minibatch: for nodes, train on sampled neighbourhoods: settings of :class:`~ltga.train.MiniBatch`, ``None`` for
+            the whole graph at once, ``"auto"`` for what memory allows.
         random_state: decides weights, dropout and the validation part.
         progress: show a line with loss, validation and q.
 
@@ -70,7 +71,7 @@ class TaskEstimator(BaseEstimator):
         norm: str | None = None,
         options: Mapping[str, Any] | None = None,
         validation_fraction: float | None = None,
-        minibatch: Mapping[str, Any] | None = None,
+        minibatch: Mapping[str, Any] | str | None = "auto",
         random_state: int | np.random.RandomState | None = 1,
         progress: bool = False,
     ) -> None:
@@ -116,7 +117,8 @@ class TaskEstimator(BaseEstimator):
         self._keep(
             fit(
                 dataset, params["method"], seed, protocol=protocol, callbacks=callbacks, progress=self.progress,  # type: ignore[attr-defined]
-                minibatch=None if batches is None else MiniBatch(**batches), task=task, options=params["options"],
+                minibatch=MiniBatch(**batches) if isinstance(batches, Mapping) else batches, task=task,
+                options=params["options"],
             )
         )  # fmt: skip
         return self

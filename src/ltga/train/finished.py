@@ -13,15 +13,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ltga.data import Dataset
-from ltga.errors import RecordError
+from ltga.errors import LTGAError, RecordError
 from ltga.nn.interface import Network
 from ltga.train.assembly import make_model
 from ltga.train.devices import Device, device_of, find_device
+from ltga.train.plots import plot_run
 from ltga.train.predict import Graph, predict_log_probs
 from ltga.train.record import Record
 from ltga.train.record_schema import RunRecord, typed
-from ltga.train.show import html_table, plot_run, summary
+from ltga.train.show import html_table, summary
 from ltga.train.storage import encode_run, read_arrays, read_stored, read_weights, write_run
 
 
@@ -48,16 +48,29 @@ class Run:
     def _repr_html_(self) -> str:
         return html_table(self.record)
 
-    def plot(self, dataset: Dataset | None = None) -> Any:
-        """A matplotlib figure: the course of the loss and of q and, given the graph, who is taken for whom.
+    def plot(self, dataset: Any = None) -> Any:
+        """A matplotlib figure: the courses of loss and q and, given the data, what is said beside what is true.
+
+        That is who is taken for whom and whether probabilities are calibrated, or numbers beside the true ones; for
+        links it is the courses alone. A run on files or on a known dataset finds its data itself.
 
         >>> from ltga import fit
         >>> from ltga.data import csbm
         >>> run = fit(csbm(num_nodes=60), "ltga-head", protocol={"epochs": 2, "hidden_channels": 4})
         >>> len(run.plot(csbm(num_nodes=60)).axes)
-        4
+        5
         """
-        return plot_run(self.record, self.arrays, dataset)
+        return plot_run(self.record, self.arrays, self._own_data() if dataset is None else dataset)
+
+    def _own_data(self) -> Any:
+        """What the run was made on, if its record says where to find it; ``None`` if it is not there any more."""
+        from ltga.train.run_graph import graph_of  # it stands on this file
+
+        try:
+            found = graph_of(self)
+        except LTGAError:
+            return None
+        return found if found.fingerprint == self.typed.config.dataset.fingerprint else None
 
     @cached_property
     def typed(self) -> RunRecord:

@@ -23,7 +23,7 @@ from ltga.train.crew import Crew
 from ltga.train.devices import Device, find_device, free_bytes, own_random_numbers
 from ltga.train.finished import Run
 from ltga.train.loop import Callback, Keeper, Outcome, Task, train
-from ltga.train.minibatch import MiniBatch, as_minibatch
+from ltga.train.minibatch import MiniBatch
 from ltga.train.observe import observe
 from ltga.train.planned import PlannedRun, as_protocol, plan_run
 from ltga.train.progress import ProgressLine
@@ -77,11 +77,13 @@ def fit(
     (2, True)
     """
     from ltga.train.tasks.choose import choose  # tasks are built of what is in this file
-    from ltga.train.tasks.task_run import execute_task, plan_task
+    from ltga.train.tasks.task_run import batches_for, execute_task, plan_task
 
     chosen = choose(dataset, task)
     if not isinstance(chosen, Dataset | GraphFolder) or task == "link":
-        batches = None if minibatch == "auto" else as_minibatch(minibatch)
+        batches, why = batches_for(chosen, [method], protocol, minibatch, device)
+        if why:
+            warnings.warn(why, BatchesWarning, stacklevel=2)
         other = plan_task(chosen, method, seed, split, protocol, options, batches)
         keeper = checkpoint_in(checkpoint, other.id, checkpoint_every)
         return _settled(execute_task(other, callbacks, progress, keeper, device=device), keeper)

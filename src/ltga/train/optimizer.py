@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from ltga.nn.index import index_parameters
 from ltga.train.protocol import Protocol
 
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of a parameter, as torch's Adam calls them
+
 
 class DecoupledAdam:
     """Two Adams that never share a setting.
@@ -57,6 +59,27 @@ class DecoupledAdam:
             for number, moments in adam.state_dict()["state"].items():
                 found |= {f"{name}/{number}/{key}": value for key, value in moments.items()}
         return found
+
+    def misfit(self, tensors: Mapping[str, Tensor]) -> str | None:
+        """What :meth:`load` could not go on from: a moment of no parameter, or of another kind or shape."""
+        wanted = {
+            f"{name}/{number}/{key}": parameter if key != "step" else None
+            for name, adam in self._adams().items()
+            for number, parameter in enumerate(adam.param_groups[0]["params"])
+            for key in _MOMENTS
+        }
+        for key, found in tensors.items():
+            if key not in wanted:
+                return f"{key}: no such moment"
+            model = wanted[key]
+            kind = (torch.float32, torch.Size([])) if model is None else (model.dtype, model.shape)
+            if (found.dtype, found.shape) != kind:
+                return f"{key}: {found.dtype} {list(found.shape)} instead of {kind[0]} {list(kind[1])}"
+        begun = {key.rpartition("/")[0] for key in tensors}
+        lost = next(
+            (f"{part}/{key}" for part in sorted(begun) for key in _MOMENTS if f"{part}/{key}" not in tensors), None
+        )
+        return None if lost is None else f"{lost} is missing"
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
         """Go on from what :meth:`tensors` gave; rates and decay are the protocol's, not stored ones."""

@@ -107,8 +107,11 @@ def headline_score(record: Mapping[str, Any]) -> tuple[str, str, float | None]:
     ('val', 'accuracy', 0.5)
     """
     part = "test" if "test" in record["metrics"] else "val"
+    found = record["metrics"][part]
     metric = record.get("metric") or "accuracy"
-    return part, metric, record["metrics"][part].get(metric)
+    if metric == "loss" and metric not in found:  # it chose the epoch, and is no score
+        metric = "accuracy" if "accuracy" in found else next(iter(found), metric)
+    return part, metric, found.get(metric)
 
 
 def clean_text(text: str) -> str:

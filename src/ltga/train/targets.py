@@ -10,11 +10,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.data import Dataset, GraphFolder
+from ltga.data.target import metric_of_classes
 from ltga.errors import InputError
 from ltga.train.metrics import score_classes
 from ltga.train.protocol import Protocol
-
-UNEVEN = 1 / 3  # of an even share; a class rarer than that makes plain accuracy a poor guide
 
 
 class Objective(Interface):
@@ -70,21 +69,13 @@ class Classes:
 def metric_of(dataset: Dataset | GraphFolder) -> str:
     """What a graph is judged by: its authors' metric if it has one, else whatever its labels call for.
 
-    Where every class has at least a third of an even share, that is accuracy. Two uneven classes are judged by the area
-    under the ROC curve, more by macro-F1.
-
     >>> from ltga.data import csbm
     >>> metric_of(csbm(num_nodes=60))
     'accuracy'
     """
     if dataset.facts is not None:
         return dataset.metric
-    y = dataset.target.y
-    shares = y[y >= 0].bincount(minlength=dataset.num_classes).double()
-    shares = shares[shares > 0] / shares.sum()
-    if float(shares.min()) * len(shares) >= UNEVEN:
-        return "accuracy"
-    return "roc_auc" if dataset.num_classes == 2 else "macro_f1"
+    return metric_of_classes(dataset.target.y, dataset.num_classes)
 
 
 def balanced_weights(labels: Tensor, num_classes: int) -> Tensor:

@@ -30,7 +30,7 @@ def about_graphs(explanation: Graphs, most: int) -> About:
     off = _off(explanation)
     chosen, told = _chosen(explanation, frame, off, most)
     has_row = np.isin(explanation.graph_of, chosen)
-    sample = Sample(np.flatnonzero(has_row), has_row, exact=True, whole=False)
+    sample = Sample(np.flatnonzero(has_row), has_row, exact=True, whole=bool(has_row.all()))
     symbols = explanation.symbols
     alphabet = [] if symbols is None else sorted(set(symbols.tolist()))
     of_nodes = {"label": np.full(explanation.num_nodes, -1, dtype=np.int16), **_coordinates(explanation, chosen)}

@@ -15,7 +15,7 @@ data.name = (node) => {
 /** The node's name with what tells it from others of that name. */
 data.fullName = (node) => {
   if (run.graphs) return `${data.known(node) ? data.name(node) : `Node ${data.name(node)}`} of ${graphOf[node].name === String(graphOf[node].graph) ? "graph " : ""}${graphOf[node].name}`;
-  if (run.node_names && run.node_ids) return `${run.node_names[node]} (${run.node_ids[node]})`;
+  if (run.node_names && run.node_ids && run.node_names[node] !== run.node_ids[node]) return `${run.node_names[node]} (${run.node_ids[node]})`;
   if (run.node_names || run.node_ids) return `${data.name(node)} (node ${data.number(node)})`;
   return `Node ${data.number(node)}`;
 };

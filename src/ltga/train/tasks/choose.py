@@ -25,6 +25,7 @@ from ltga.data import (
 from ltga.data.dataset_names import TASKS, looks_like_a_path
 from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.own_graph import is_for_links, preparation_for
+from ltga.data.sources import as_graph, is_graph_object
 from ltga.data.split_masks import fingerprint_of
 from ltga.errors import InputError
 
@@ -71,11 +72,16 @@ def _as_dataset(data: Any, task: str | None) -> Anything:
         return data
     if isinstance(data, str | Path):
         return load_dataset(data, preparation=preparation_for(data, None, task))  # type: ignore[no-any-return]
+    if is_graph_object(data):
+        return as_graph(data, predict="links") if task == "link" else as_graph(data)  # type: ignore[no-any-return]
     if isinstance(data, list | tuple):
         return collection_from_data(list(data))
     if isinstance(data, Data):
         return _from_data(data, task)
-    raise InputError(f"dataset: expected a Dataset, a PyG Data or a list of them, or a name, got {type(data).__name__}")
+    raise InputError(
+        "dataset: expected a Dataset, a PyG Data or a list of them, a name, or what ltga.data.as_graph takes "
+        f"(networkx, igraph, scipy, data frames), got {type(data).__name__}"
+    )
 
 
 def _from_data(data: Data, task: str | None) -> Dataset | NodeDataset:

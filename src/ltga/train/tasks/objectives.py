@@ -190,8 +190,9 @@ def objective_for(
     target: Target, train: Tensor, headline: str, protocol: Protocol, log: bool | None, where: str
 ) -> tuple[Objective, Tensor, dict[str, Any]]:
     """The objective of a target, the target as the network learns it, and what the record says of both."""
-    two = target.kind == "classes" and target.outputs == 2 and protocol.metric in TWO_CLASSES
-    metric = str(protocol.metric) if two else metric_for(target.kind, headline, protocol, where)
+    asked = headline if protocol.metric == "auto" else str(protocol.metric)
+    two = target.kind == "classes" and target.outputs == 2 and asked in TWO_CLASSES
+    metric = asked if two else metric_for(target.kind, headline, protocol, where)
     said: dict[str, Any] = {"kind": target.kind, "names": list(target.names)}
     known = target.y[train]
     if target.kind == "number":

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ltga.data import Dataset, LinkSplit, NodeDataset, load_dataset, split_links
+from torch_geometric.data import Data
+
+from ltga.data import Dataset, GraphCollection, LinkSplit, NodeDataset, load_dataset, split_links
+from ltga.data.dataset_names import looks_like_a_path
+from ltga.data.link_structure import without_held_out
+from ltga.data.prepare_collection import PreparedCollection, molecules_of
+from ltga.data.readings import prepare_graphs_like
 from ltga.errors import InputError
 from ltga.train.finished import Run
 from ltga.train.run_graph import read_for
@@ -14,8 +21,12 @@ from ltga.train.tasks.choose import Anything, choose, fingerprint
 
 
 def links_of(dataset: Dataset | NodeDataset, split: int) -> LinkSplit:
-    """The links of a graph, divided by the number of a split; the nodes keep what people call them."""
+    """The links of a graph, divided by the number of a split; the nodes keep what people call them.
+
+    Features that were made from the edges are made from the training edges alone.
+    """
     links = split_links(dataset.data, dataset.name, seed=split)
+    links = without_held_out(links, dataset)
     return replace(links, node_ids=getattr(dataset, "node_ids", None), node_names=dataset.node_names)
 
 
@@ -45,3 +56,28 @@ def _read(run: Run, data: Any, root: str | Path | None) -> Any:
     if data is not None and not isinstance(data, str | Path):
         return data
     return read_for(run, data, root, load_dataset)
+
+
+def graphs_to_predict(
+    run: Run, source: Any = None, root: str | Path | None = None, new_category: str | None = None
+) -> tuple[list[Data], Sequence[Any]]:
+    """Graphs for ``run.predict``, prepared like the run's own, and what people call them; targets may be missing.
+
+    Args:
+        run: a finished run on whole graphs.
+        source: a folder of graphs, or a known dataset; the run's own graphs if left out.
+        root: folder to look for known datasets in.
+        new_category: what becomes of a category that the run has not seen, ``"error"`` or ``"other"``.
+    """
+    reading = run.typed.reading or {}
+    prepared: PreparedCollection | None = None
+    if reading.get("format") == "collection" and "preparation" in reading:
+        prepared = prepare_graphs_like(reading, source or reading["path"], new_category)
+    elif source is not None and looks_like_a_path(str(source)):
+        prepared = molecules_of(source)
+    if prepared is not None:
+        return prepared.graphs, prepared.graph_names
+    found = read_for(run, None, root, load_dataset) if source is None else load_dataset(source, root)
+    if not isinstance(found, GraphCollection):
+        raise InputError(f"GRAPH: {found.name} is for {found.task}; give many graphs")
+    return found.graphs, found.graph_names or range(len(found))

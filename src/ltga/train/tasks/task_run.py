@@ -15,17 +15,17 @@ import torch
 from torch import Tensor
 
 from ltga.data import Dataset, GraphCollection, GraphFolder, LinkSplit, NodeDataset, Triples
-from ltga.errors import InputError, RecordError
+from ltga.errors import InputError, LTGAError, RecordError
 from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
 from ltga.nn.methods import find_method
-from ltga.train.batches import check_batched
+from ltga.train.batches import check_batched, choose_batches
 from ltga.train.crew import Crew
-from ltga.train.devices import Device, find_device, own_random_numbers
+from ltga.train.devices import Device, find_device, free_bytes, own_random_numbers
 from ltga.train.finished import Run, check_sizes
 from ltga.train.loop import Callback, Keeper, Outcome, train
-from ltga.train.minibatch import MiniBatch
+from ltga.train.minibatch import MiniBatch, as_minibatch
 from ltga.train.planned import ENOUGH_LABELS, check_seed
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import RECOMMENDED, Protocol
@@ -35,7 +35,7 @@ from ltga.train.tasks import graph_task, link_task, node_task, typed_task
 from ltga.train.tasks.choose import Anything, fingerprint
 from ltga.train.tasks.objectives import Scale
 from ltga.train.tasks.prepared import Prepared
-from ltga.train.tasks.run_data import links_of
+from ltga.train.tasks.run_data import data_of, links_of
 from ltga.train.tasks.task_options import TaskOptions, as_options
 
 LINK_SPLITS = 10  # ways in which the edges of a graph are divided, by number
@@ -81,14 +81,13 @@ class PlannedTask:
     options: TaskOptions
     minibatch: MiniBatch | None
     config: dict[str, Any]
-    reading: Mapping[str, Any] | None = None  # how to find and read the data again
 
     @cached_property
     def id(self) -> str:
         return run_id(self.config)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskRun(Run):
     """A finished run on nodes' numbers or labels, whole graphs, or links.
 
@@ -100,6 +99,12 @@ class TaskRun(Run):
     @property
     def task(self) -> str:
         return str(self.record["config"]["task"])
+
+    def _own_data(self) -> Any:
+        try:
+            return data_of(self)
+        except LTGAError:
+            return None
 
     def predict(self, data: Any, pairs: Any = None) -> Tensor:  # type: ignore[override]
         """What the task asks for: numbers in their units, 0 or 1 per label, classes; for links see ``pairs``.
@@ -144,7 +149,6 @@ def plan_task(
     """A run on any task but node classification; a graph with classes is asked for its links."""
     check_seed(seed)
     data = data.dataset() if isinstance(data, GraphFolder) else data
-    reading = getattr(data, "reading", None)
     splits = getattr(data, "num_splits", 1)
     task = str(data.task)
     if isinstance(data, Dataset):
@@ -180,7 +184,7 @@ def plan_task(
         checked_configuration(config)
     except ValueError as error:
         raise InputError(f"{data.name}: cannot be run as it is ({error})") from None
-    return PlannedTask(data, task, protocol, chosen, minibatch, config, reading)
+    return PlannedTask(data, task, protocol, chosen, minibatch, config)
 
 
 def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, method: str = "ltga-head") -> Protocol:
@@ -199,6 +203,23 @@ def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, metho
     if "residual" not in accepted_arguments(form(find_method(method), str(below["init"]))[0]):
         below.pop("residual", None)
     return Protocol(**{**below, **(protocol or {})})
+
+
+def batches_for(
+    data: Anything,
+    methods: Iterable[str],
+    protocol: Protocol | Mapping[str, Any] | None,
+    asked: MiniBatch | Mapping[str, Any] | str | None = "auto",
+    device: Device = "cpu",
+) -> tuple[MiniBatch | None, str]:
+    """Batches as asked, or, for numbers and labels of nodes, as memory allows; and a line that says why."""
+    if asked != "auto":
+        return as_minibatch(asked), ""  # type: ignore[arg-type]
+    if not isinstance(data, NodeDataset):
+        return None, ""
+    task = str(data.task)
+    place = find_device(device)
+    return choose_batches(data, methods, lambda method: protocol_for(task, protocol, method), free_bytes(place))
 
 
 def execute_task(
@@ -227,8 +248,6 @@ def execute_task(
     if reading is not None and reading.get("format") != "named":  # how to find and read it again
         observed["reading"] = dict(reading)
     observed |= {"target": prepared.target, "metric": prepared.task.target.metric}
-    if planned.reading is not None and planned.reading.get("format") != "named":
-        observed["reading"] = dict(planned.reading)
     if at_bound := model.heads_at_bound():
         observed["heads_at_bound"] = at_bound
     shape = KINDS[planned.task].shape(planned.data)

@@ -30,6 +30,7 @@ from ltga.train.record import Record
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
 from ltga.train.tasks.task_run import PlannedTask
+from ltga.train.tuning.on_ray import RayTrials
 from ltga.train.tuning.search_space import METHODS, Space, search_space
 from ltga.train.tuning.trials import (
     Candidates,
@@ -60,6 +61,8 @@ def tune(
     seed: int = 1,
     prune: bool = False,
     jobs: int = 1,
+    engine: Literal["ray"] | None = None,
+    address: str | None = None,
     minibatch: MiniBatch | Mapping[str, Any] | None = None,
     task: Literal["node", "link", "graph"] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -84,8 +87,12 @@ def tune(
         seed: of the search, which decides what is tried.
         prune: cut a trial short when it does worse than half of the finished ones at the same epoch. Such trials are
             no runs of the store; what they had come to is noted below ``tuning`` in its folder.
-        jobs: trials that are asked for at once. So many processes that call ``tune`` with the same arguments share the
-            work; what one of them is at the others leave to it.
+        jobs: trials that are asked for at once, before any of them is answered: what is tried depends on this number
+            and on the seed, not on who is quicker. So many processes that call ``tune`` with the same arguments share
+            the work; what one of them is at the others leave to it.
+        engine: ``"ray"`` has the ``jobs`` trials of a round made on a Ray cluster; the same settings are tried as by
+            processes here.
+        address: of the cluster; one on this machine if left out.
         progress: show a line with loss, validation and q.
         watch: called with every :class:`~ltga.train.tuning.trials.Trial` as it ends.
         callbacks: called with :class:`~ltga.train.EpochInfo` after every epoch of a run that is made here.
@@ -99,6 +106,7 @@ def tune(
     ('accuracy', 3, ['dropout', 'lr', 'num_layers', 'residual', 'weight_decay'])
     """
     _check(trials, jobs, timeout, seed)
+    cluster = _cluster(engine, address, prune)
     names = list(dict.fromkeys(find_method(name).name for name in methods))
     if not names:
         raise InputError("methods: give at least one")
@@ -109,12 +117,25 @@ def tune(
     candidates = Candidates.of(choose(dataset, task), task == "link", protocol or {}, options, as_minibatch(minibatch))
     runs = store if isinstance(store, Store) else Store(store)
     runs.check_writable()
-    work = _Search(candidates, names, space, runs, seed, prune, tuple(callbacks), progress)
+    work = _Search(candidates, names, space, runs, seed, prune, tuple(callbacks), progress, cluster)
     stop = math.inf if timeout is None else time.monotonic() + timeout
-    while len(work.ended) < trials and time.monotonic() < stop:
-        for trial in work.round(min(jobs, trials - len(work.ended))):
-            watch(trial)
+    with nullcontext() if cluster is None else cluster.at_work(candidates):
+        while len(work.ended) < trials and time.monotonic() < stop:
+            for trial in work.round(min(jobs, trials - len(work.ended))):
+                watch(trial)
     return work.result()
+
+
+def _cluster(engine: Any, address: str | None, prune: bool) -> RayTrials | None:
+    if engine not in (None, "ray"):
+        raise InputError(f"engine: expected 'ray', got {engine!r}; leave it out for processes on this machine")
+    if engine is None:
+        if address is not None:
+            raise InputError("address: is that of a Ray cluster; give engine='ray' too")
+        return None
+    if prune:
+        raise InputError("prune: a run on a cluster is not looked at before it ends; leave out prune or the engine")
+    return RayTrials(address)
 
 
 @dataclass(frozen=True)
@@ -145,7 +166,9 @@ class _Search:
         prune: bool,
         callbacks: tuple[Callback, ...],
         progress: bool,
+        cluster: RayTrials | None = None,
     ) -> None:
+        self._cluster = cluster
         self._optuna = _import_optuna()
         self._candidates, self._methods, self._space, self._store = candidates, methods, space, store
         self._callbacks, self._progress, self._prune = callbacks, progress, prune
@@ -164,10 +187,14 @@ class _Search:
     def round(self, count: int) -> Iterator[Trial]:
         """So many trials, asked for together and answered in their order, whoever makes their runs."""
         asked = [self._ask() for _ in range(count)]
-        trials = {planned.id: (trial, planned) for trial, planned, _ in asked}
+        trials = {planned.id: (trial, planned, settings) for trial, planned, settings in asked}
+        if self._cluster is not None:
+            missing = [(run, found) for run, found in trials.items() if self._find(run) is None]
+            self._cluster.begin([(run, str(planned.config["method"]), how) for run, (_, planned, how) in missing])
 
         def make(run: str) -> _Answer:
-            return self._make(*trials[run])
+            trial, planned, how = trials[run]
+            return self._make(trial, planned) if self._cluster is None else self._wait(self._cluster, planned, how)
 
         answers = {run: (answer, reused) for run, answer, reused in self._store.each_once(trials, self._find, make)}
         for trial, planned, settings in asked:
@@ -225,6 +252,16 @@ class _Search:
             return _Answer("cut short", course, max(course))
         self._store.save(planned.id, run.files())
         return _answer(run.record)
+
+    def _wait(self, cluster: RayTrials, planned: PlannedRun | PlannedTask, settings: Mapping[str, Any]) -> _Answer:
+        """Keep a run that the cluster made."""
+        method = str(planned.config["method"])
+        record, files, failure = cluster.wait(planned.id, method, settings)
+        if files is None:
+            self._store.fail(planned.id, method, failure)
+            return _Answer("failed", [], -math.inf)
+        self._store.save(planned.id, files)
+        return _answer(record)
 
     def _tell(
         self, trial: Any, planned: PlannedRun | PlannedTask, settings: dict[str, Any], answer: _Answer, reused: bool

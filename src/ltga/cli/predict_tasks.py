@@ -1,0 +1,102 @@
+"""Predictions of a run on another task than classes of nodes, as a table: numbers, labels, graphs, pairs of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from ltga.data import Triples
+from ltga.data.table_cells import text_of
+from ltga.data.table_files import SUFFIXES, read_frame
+from ltga.data.table_targets import SEPARATOR
+from ltga.errors import DataError, InputError
+from ltga.train.run_graph import graph_to_predict
+from ltga.train.tasks.run_data import data_of, graphs_to_predict
+from ltga.train.tasks.task_run import TaskRun
+
+_ABOUT_NODES = ("node regression", "multi-label nodes")
+_ROWS = 4096  # typed links that are answered at a time, with a probability for every node each
+
+
+def task_table(
+    run: TaskRun, graph: str | None, root: Path | None, new_category: str | None, pairs: Path | None
+) -> pd.DataFrame:
+    """A row per node, per graph, or per pair of a file of pairs."""
+    about_links = "link" in run.task
+    if about_links != (pairs is not None):
+        columns = "head, relation" if run.task == "typed link prediction" else "source, target"
+        wanted = f"give a table with columns {columns}, one row for each question" if about_links else "leave it out"
+        raise InputError(f"--pairs: the run is for {run.task}; {wanted}")
+    if run.task == "typed link prediction":
+        return _tails(run, graph, root, pairs)  # type: ignore[arg-type]
+    if about_links:
+        return _links(run, graph, root, new_category, pairs)  # type: ignore[arg-type]
+    if run.task in _ABOUT_NODES:
+        given, ids = graph_to_predict(run, graph, root, new_category)
+        return _items(run, "node", given, ids)
+    graphs, names = graphs_to_predict(run, graph, root, new_category)
+    return _items(run, "graph", graphs, names)
+
+
+def _items(run: TaskRun, item: str, given: Any, ids: Sequence[Any]) -> pd.DataFrame:
+    """A number for each node or graph; the class, or the labels with semicolons between, and every probability."""
+    target, found = run.record["target"], run.predict_proba(given).numpy()
+    if target["kind"] == "number":
+        return pd.DataFrame({item: list(ids), "predicted": found})
+    names = target["names"]
+    if target["kind"] == "classes":
+        chosen = [names[best] for best in found.argmax(1)]
+    else:
+        chosen = [SEPARATOR.join(name for name, share in zip(names, row) if share > 0.5) for row in found]
+    shares = {f"p_{name}": found[:, at] for at, name in enumerate(names)}
+    return pd.DataFrame({item: list(ids), "predicted": chosen, **shares})
+
+
+def _links(run: TaskRun, graph: str | None, root: Path | None, new_category: str | None, pairs: Path) -> pd.DataFrame:
+    given, ids = graph_to_predict(run, graph, root, new_category)
+    asked = _read(pairs, ("source", "target"))
+    at = {str(name): number for number, name in enumerate(ids)}
+    ends = np.stack([_numbers(asked[column], at, pairs, "node") for column in asked])
+    found = run.predict_proba(given, torch.from_numpy(ends)).numpy()
+    return asked.assign(predicted=(found > 0.5).astype(int), p_edge=found)
+
+
+def _tails(run: TaskRun, graph: str | None, root: Path | None, pairs: Path) -> pd.DataFrame:
+    triples = data_of(run, graph, root)
+    assert isinstance(triples, Triples)
+    asked = _read(pairs, ("head", "relation"))
+    nodes = {name: number for number, name in enumerate(triples.node_names)}
+    relations = {name: number for number, name in enumerate(triples.relation_names)}
+    heads = _numbers(asked["head"], nodes, pairs, "node")
+    kinds = _numbers(asked["relation"], relations, pairs, "relation")
+    questions = torch.from_numpy(np.stack([heads, kinds]))
+    best = [run.predict_proba(triples, some).max(1) for some in questions.split(_ROWS, dim=1)]
+    tails = torch.cat([part.indices for part in best]).tolist()
+    shares = torch.cat([part.values for part in best]).numpy()
+    return asked.assign(predicted=[triples.node_names[tail] for tail in tails], p_tail=shares)
+
+
+def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"--pairs: {path.name}: pairs are read from {' or '.join(SUFFIXES)}")
+    frame = read_frame(path)
+    missing = [name for name in columns if name not in frame]
+    if missing or not len(frame):
+        fault = f"column {missing[0]!r} is missing" if missing else "there are no rows below the header"
+        raise DataError(f"{path}: {fault}; give columns {', '.join(columns)}")
+    return pd.DataFrame({name: text_of(frame[name]).to_pylist() for name in columns})
+
+
+def _numbers(series: pd.Series, at: Mapping[str, int], path: Path, what: str) -> np.ndarray:
+    found = np.array([at.get(name, -1) for name in series], dtype=np.int64)
+    strange = np.flatnonzero(found < 0)
+    if strange.size:
+        row = int(strange[0])
+        shown, more = series[row][:40], f" ({strange.size:,} rows)" if strange.size > 1 else ""
+        raise DataError(f"{path}: row {row + 1}: the graph has no {what} {shown!r}{more}; mend or leave out")
+    return found

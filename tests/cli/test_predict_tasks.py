@@ -1,0 +1,81 @@
+"""``ltga predict`` for whole graphs and for links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import ltga as library
+from cli.graphs import write_collection, write_tables
+
+QUICK = {"epochs": 2, "hidden_channels": 4, "heads": 1, "num_layers": 1}
+
+
+def store(source: Path, folder: Path, **how: Any) -> Path:
+    record = library.fit(source, "gatv2", protocol=QUICK, **how).save(folder)
+    return Path(record)
+
+
+@pytest.mark.parametrize("column", ["label", "height"])
+def test_graphs_of_the_run_and_of_another_folder(ltga: Any, tmp_path: Path, column: str) -> None:
+    record = store(write_collection(tmp_path / "many", column), tmp_path / "runs")
+    out = tmp_path / "out.csv"
+    assert ltga("predict", record, "--out", out).code == 0
+    own = pd.read_csv(out)
+    assert list(own["graph"][:2]) == ["g0", "g1"] and len(own) == 40
+    run = library.load_run(record)
+    if column == "label":
+        assert list(own) == ["graph", "predicted", "p_a", "p_b"]
+        assert own["p_a"][0] == pytest.approx(float(run.predict_proba(library.load_dataset(tmp_path / "many"))[0, 0]))
+    else:
+        assert list(own) == ["graph", "predicted"]
+    other = write_collection(tmp_path / "other", column)
+    pd.read_csv(other / "graphs.csv")[["graph_id"]].to_csv(other / "graphs.csv", index=False)
+    assert ltga("predict", record, other, "--out", out).code == 0
+    assert pd.read_csv(out).equals(own)
+
+
+def test_pairs_of_nodes(ltga: Any, tmp_path: Path) -> None:
+    record = store(write_tables(tmp_path / "mine"), tmp_path / "runs", task="link")
+    pairs, out = tmp_path / "pairs.csv", tmp_path / "out.parquet"
+    pairs.write_text("source,target\nn0,n1\nn3,n20\n")
+    assert ltga("predict", record, "--pairs", pairs, "--out", out).code == 0
+    found = pd.read_parquet(out)
+    assert list(found) == ["source", "target", "predicted", "p_edge"] and list(found["target"]) == ["n1", "n20"]
+    assert found["p_edge"].between(0, 1).all()
+
+
+def test_tails_of_typed_links(ltga: Any, tmp_path: Path) -> None:
+    umls = library.load_dataset("umls")
+    record = library.fit(umls, "gatv2", protocol={"epochs": 1, "hidden_channels": 4, "heads": 1}).save(
+        tmp_path / "runs"
+    )
+    pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
+    pairs.write_text(f"head,relation\n{umls.node_names[3]},{umls.relation_names[2]}\n")
+    assert ltga("predict", record, "--pairs", pairs, "--out", out).code == 0
+    found = pd.read_csv(out)
+    assert list(found) == ["head", "relation", "predicted", "p_tail"] and found["predicted"][0] in umls.node_names
+
+
+def test_bad_input(ltga: Any, tmp_path: Path) -> None:
+    graphs = store(write_collection(tmp_path / "many"), tmp_path / "runs")
+    links = store(write_tables(tmp_path / "mine"), tmp_path / "runs", task="link")
+    pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
+    pairs.write_text("source,target\nn0,n1\nn0,nobody\n")
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("from,to\nn0,n1\n")
+    for words, message in (
+        (("predict", graphs, "--pairs", pairs), "--pairs: the run is for graph classification; leave it out"),
+        (("predict", graphs, tmp_path / "mine"), "is no folder with graphs.csv"),
+        (("predict", links), "give a table with columns source, target"),
+        (("predict", links, "--pairs", pairs), "row 2: the graph has no node 'nobody'"),
+        (("predict", links, "--pairs", wrong), "column 'source' is missing"),
+        (("predict", links, "--pairs", tmp_path / "no.csv"), "no such file"),
+        (("predict", links, "--pairs", tmp_path / "pairs.txt"), "pairs are read from .csv or .parquet"),
+    ):
+        said = ltga(*words, "--out", out)
+        assert said.code == 2 and message in said.err and len(said.err.strip().splitlines()) == 1, said.err
+        assert not out.exists()

@@ -1,0 +1,78 @@
+"""Text in another encoding than UTF-8: one line that says which it looks like, in every reader; or read as asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.graphs import write_collection, write_tables
+from ltga.cli.plan import read_config
+from ltga.data import Preparation, load_dataset
+from ltga.data.graph_folder_sources import open_source
+from ltga.data.graph_folder_write import write_graph_folder
+from ltga.errors import LTGAError
+
+FILES = {
+    "g.edges": "source target\né b\nb c\nc é\n",
+    "g.csv": "source,target\né,b\nb,c\nc,é\n",
+    "g.gml": 'graph [ node [ id 0 name "é" ] node [ id 1 ] edge [ source 0 target 1 ] ]',
+    "g.mtx": "%%MatrixMarket matrix coordinate pattern general\n% é\n2 2 1\n1 2\n",
+}
+WIDE = ("utf-16", "utf-16-le", "utf-16-be", "utf-32")
+
+
+def recode(folder: Path, encoding: str) -> Path:
+    for path in folder.iterdir():
+        path.write_text(path.read_text().replace("a", "ä"), encoding=encoding)
+    return folder
+
+
+@pytest.mark.parametrize("encoding", WIDE)
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_says_what_it_looks_like(name: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name], encoding=encoding)
+    with pytest.raises(
+        LTGAError, match=f"is not utf-8 text; it looks like {encoding}; .*iconv -f {encoding}"
+    ) as caught:
+        load_dataset(path, preparation=Preparation(predict="links"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", [*WIDE, "cp1252"])
+@pytest.mark.parametrize("make", [write_tables, write_collection])
+def test_tables_say_it_or_are_read_as_asked(make: object, encoding: str, tmp_path: Path) -> None:
+    folder = recode(make(tmp_path / "mine"), encoding)  # type: ignore[operator]
+    with pytest.raises(LTGAError, match=f"looks like {encoding};.*or say encoding={encoding}"):
+        load_dataset(folder)
+    names = Preparation(encoding=encoding, label="läbel", target="tärget", **_ids(folder))
+    if make is write_tables:
+        assert load_dataset(folder, preparation=names).class_names == ("b", "ä")
+
+
+def _ids(folder: Path) -> dict[str, str]:
+    return {} if (folder / "graphs.csv").exists() else {"id": "id"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_a_stream_of_tables_says_it(encoding: str, tmp_path: Path) -> None:
+    folder = recode(write_tables(tmp_path / "mine"), encoding)
+    with pytest.raises(LTGAError, match=f"is not utf-8 text; it looks like {encoding}"):
+        write_graph_folder(open_source(str(folder)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "cp1252"])
+def test_xml_and_settings(encoding: str, tmp_path: Path) -> None:
+    settings = tmp_path / "s.toml"
+    settings.write_text("seeds = 1 # é", encoding=encoding)
+    with pytest.raises(LTGAError, match=f"--config: .* is not UTF-8 text; it looks like {encoding}"):
+        read_config(settings)
+    settings.write_text("seeds = 1", encoding="utf-8-sig")  # as some editors do
+    assert read_config(settings) == {"seeds": 1}
+    if encoding != "utf-16":  # which XML readers know
+        graph = tmp_path / "g.graphml"
+        graph.write_text('<graphml><graph edgedefault="directed"><node id="é"/></graph></graphml>', encoding=encoding)
+        with pytest.raises(LTGAError, match=f"it looks like {encoding}"):
+            load_dataset(graph)
