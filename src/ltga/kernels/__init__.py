@@ -8,6 +8,7 @@ from ltga.kernels.operators.edge_dot import edge_dot
 from ltga.kernels.operators.edge_gate import edge_mlp
 from ltga.kernels.operators.elu import elu
 from ltga.kernels.operators.joint_scores import joint_scores
+from ltga.kernels.operators.layer import LayerOperands, attend_features
 from ltga.kernels.operators.projection import (
     DistinctRows,
     SparseFeatures,
@@ -25,6 +26,7 @@ __all__ = [
     "SCORINGS",
     "DistinctRows",
     "Edges",
+    "LayerOperands",
     "Neighbourhoods",
     "Part",
     "SparseFeatures",
@@ -32,6 +34,7 @@ __all__ = [
     "aggregate",
     "assume_constant",
     "attend",
+    "attend_features",
     "compact_form",
     "counter_dropout",
     "edge_dot",

@@ -12,7 +12,7 @@ from ltga.nn.edge_mlp import EdgeMLP
 from ltga.nn.entitlement import is_plain_linear, is_untouched
 from ltga.nn.index import FrozenIndex, GatedIndex, LearnedIndex, LogIndex
 from ltga.nn.modifiers import EdgeBias, EdgeScale, Modifiers
-from ltga.nn.projections import Embeddings
+from ltga.nn.projections import Embeddings, head_mean
 
 
 def index_of(index: nn.Module, embeddings: Embeddings, edges: Edges, compiled: bool) -> tuple[Tensor, bool]:
@@ -42,6 +42,20 @@ def own_copy(edges: Edges) -> Tensor:
     return edges.edge_index.clone()
 
 
+def may_fuse_gate(index: nn.Module) -> bool:
+    """Whether ``index`` is a gate of ours that :func:`gated` may stand in for."""
+    return is_untouched(index, GatedIndex) and _may_fuse(index.gate)
+
+
+def gated(index: GatedIndex, x: Tensor, linears: tuple[Any, Any], heads: int, graph: Neighbourhoods) -> Tensor:
+    """q of every edge in CSR order, straight from the features and the plain ``linears`` of sources and targets."""
+    left, right = linears
+    index.gate.check(heads, left.weight.size(0) // heads)
+    attending, neighbour = index.gate.hidden.weight.split(index.gate.channels, dim=1)
+    first = head_mean(right, x, heads, attending)
+    return index.note(_second_half(index.gate, first, head_mean(left, x, heads, neighbour), graph, True, index.delta))
+
+
 def _may_fuse(gate: Any) -> bool:
     """Whether the compiled form of ``gate`` is what a call of it would give."""
     plain = is_untouched(gate, EdgeMLP) and is_plain_linear(gate.hidden) and is_plain_linear(gate.out)
@@ -50,8 +64,14 @@ def _may_fuse(gate: Any) -> bool:
 
 def fused_gate(gate: EdgeMLP, embeddings: Embeddings, graph: Neighbourhoods, csr_order: bool, bound: float) -> Tensor:
     """``gate`` on every edge ``[E, H]``, 1 + bound tanh of it if bound > 0; in CSR order or the caller's."""
-    gate.check(embeddings.source)
-    per_target, per_source = embeddings.averaged(*gate.hidden.weight.split(gate.channels, dim=1))
-    wide = torch.promote_types(embeddings.source.dtype, torch.float32)
+    gate.check(*embeddings.source.shape[1:])
+    halves = embeddings.averaged(*gate.hidden.weight.split(gate.channels, dim=1))
+    return _second_half(gate, *halves, graph, csr_order, bound)
+
+
+def _second_half(
+    gate: EdgeMLP, per_target: Tensor, per_source: Tensor, graph: Neighbourhoods, csr_order: bool, bound: float
+) -> Tensor:
+    wide = torch.promote_types(per_source.dtype, torch.float32)
     parts = (per_target + gate.hidden.bias, per_source, gate.out.weight, gate.out.bias)
     return edge_mlp(*(part.to(wide) for part in parts), *graph.structure, csr_order, bound)  # type: ignore[no-any-return]

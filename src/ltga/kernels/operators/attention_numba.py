@@ -22,11 +22,12 @@ _NOTHING = {
 }
 
 
-def forward(operands: Operands, graph: Structure, kind: Kind) -> Results:
-    """(out, weights, logits, unscaled logits); see :func:`ltga.kernels.attend`."""
+def forward(operands: Operands, graph: Structure, kind: Kind, into: Tensor | None = None) -> Results:
+    """(out, weights, logits, unscaled logits); see :func:`ltga.kernels.attend`. With ``into`` out is a view of that."""
     operands = with_mask(operands, len(graph.col), kind)
     x = operands.x
-    out = buffers.empty((len(graph.ptr) - 1, 1 if kind.average else x.size(1), x.size(2)), x.dtype)
+    shape = (len(graph.ptr) - 1, 1 if kind.average else x.size(1), x.size(2))
+    out = buffers.empty(shape, x.dtype) if into is None else into.view(shape)
     weights, logits = (buffers.empty((len(graph.col), x.size(1)), x.dtype) for _ in range(2))
     raw = x.new_empty(0, 0) if operands.scale is None else buffers.empty(tuple(logits.shape), x.dtype)
     given = _arrays(operands)

@@ -1,0 +1,132 @@
+"""A whole layer as one step of autograd: both projections, attention over sorted edges, and the bias.
+
+The numbers are those of :mod:`.projection` and :mod:`.attention` one after the other. On graphs of some hundred nodes
+the handing over from one step of autograd to the next costs as much as the arithmetic, so there is a single one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ltga.errors import InputError
+from ltga.kernels.codes import SOFTMAX
+from ltga.kernels.operators import attention_torch
+from ltga.kernels.operators.dispatch import differentiable_gradients, wants_definition
+from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
+from ltga.kernels.operators.projection import product
+from ltga.kernels.runtime import buffers
+from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
+
+
+class LayerOperands(NamedTuple):
+    """The tensors that a layer is a function of; all of one type, on the CPU, of shapes that fit."""
+
+    x: Tensor  # [N, F]
+    left: Tensor  # [H * C, F]
+    left_bias: Tensor | None  # [H * C]
+    right: Tensor  # [H * C, F]
+    right_bias: Tensor | None  # [H * C]
+    att: Tensor  # [1, H, C]
+    q: Tensor  # [1, H] or [E, H]
+    keep: Tensor | None  # [E, H]
+    bias: Tensor | None  # [H * C] or [C]
+
+
+def attend_features(operands: LayerOperands, graph: Neighbourhoods, kind: Kind) -> Tensor:
+    """GATv2's attention over the nodes of ``x``, ``[N, H * C]`` or ``[N, C]``; the graph must be one of ours."""
+    if torch.is_grad_enabled():
+        return _Layer.apply(*operands, graph, kind)  # type: ignore[no-any-return]
+    return _forward(operands, Structure(*graph.structure), kind)[0]
+
+
+def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor, Results]:
+    """(output, embeddings of sources and targets, what attention gave)."""
+    from ltga.kernels.operators import attention_numba
+
+    source, target = product(given.x, given.left, given.left_bias), product(given.x, given.right, given.right_bias)
+    out = buffers.empty((len(given.x), given.att.size(2) * (1 if kind.average else given.att.size(1))), source.dtype)
+    found = attention_numba.forward(_attended(given, source, target), graph, kind, out)
+    return out, source, target, found
+
+
+def _attended(given: LayerOperands, source: Tensor, target: Tensor) -> Operands:
+    _, heads, channels = given.att.shape
+    bias = None if given.bias is None else given.bias.view(-1, channels)
+    nodes = source.view(-1, heads, channels), target.view(-1, heads, channels)
+    return Operands(*nodes, given.att.view(heads, channels), q=given.q, keep=given.keep, bias=bias)
+
+
+class _Layer(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        given = LayerOperands(*inputs[:-2])
+        graph, ctx.kind = Structure(*inputs[-2].structure), inputs[-1]
+        out, source, target, found = _forward(given, graph, ctx.kind)
+        # The values of weights are needed for the gradient of x and for second derivatives only, those of biases for
+        # the latter only: until then they may change.
+        weights = (given.left, given.right) if given.x.requires_grad else (None, None)
+        ctx.save_for_backward(
+            given.x, *weights, given.att, given.q, given.keep, source, target, found.weights, found.logits, *graph
+        )
+        ctx.rest = tuple((value, 0 if value is None else value._version) for value in (*given[1:5], given.bias))
+        ctx.set_materialize_grads(False)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None) -> tuple:  # type: ignore[override]
+        if grad is None:
+            return (None,) * (len(LayerOperands._fields) + 2)
+        x, left, right, att, q, keep, source, target, weights, logits, *arrays = ctx.saved_tensors
+        graph, need = Structure(*arrays), LayerOperands(*ctx.needs_input_grad[:-2])
+        if ctx.kind.normalizer == SOFTMAX:
+            need = need._replace(q=False)  # type: ignore[arg-type]
+        if wants_definition(grad):
+            return (*_by_definition(ctx, (x, att, q, keep), graph, need, grad), None, None)
+        from ltga.kernels.operators import attention_numba
+
+        _, heads, channels = att.shape
+        nodes = source.view(-1, heads, channels), target.view(-1, heads, channels)
+        operands = Operands(*nodes, att.view(heads, channels), q=q, keep=keep)
+        results = Results(grad, weights, logits, weights.new_empty(0, 0))
+        needed = Needed(need.x or need.left or need.left_bias, False, need.q, False, False)
+        upstream = grad.reshape(len(grad), -1, channels)
+        found = attention_numba.backward(upstream, None, operands, graph, results, ctx.kind, needed)
+        to_left, to_right = found.x.view(-1, heads * channels), found.target.view(-1, heads * channels)
+        gx = None
+        if need.x:
+            gx = torch.mm(to_left, left, out=buffers.empty(tuple(x.shape), x.dtype))
+            gx.addmm_(to_right, right)
+        grads = LayerOperands(
+            gx,  # type: ignore[arg-type]
+            to_left.t() @ x if need.left else None,  # type: ignore[arg-type]
+            to_left.sum(0) if need.left_bias else None,
+            to_right.t() @ x if need.right else None,  # type: ignore[arg-type]
+            to_right.sum(0) if need.right_bias else None,
+            found.att.view(att.shape) if need.att else None,
+            found.q if need.q else None,
+            None,
+            found.bias.view(-1) if need.bias else None,
+        )
+        return (*grads, None, None)
+
+
+def _by_definition(
+    ctx: Any, saved: tuple[Tensor, Tensor, Tensor, Tensor | None], graph: Structure, need: LayerOperands, grad: Tensor
+) -> list[Tensor | None]:
+    """Gradients that can be differentiated again."""
+    x, att, q, keep = saved
+    if any(value is not None and value._version != version for value, version in ctx.rest):
+        raise InputError("backward: a second derivative needs the layer's parameters as they were; one has changed")
+    (left, left_bias, right, right_bias, bias) = (value for value, _ in ctx.rest)
+    given = LayerOperands(x, left, left_bias, right, right_bias, att, q, keep, bias)
+
+    def definition(*own: Any) -> tuple[Tensor]:
+        mine = LayerOperands(*own)
+        source, target = F.linear(mine.x, mine.left, mine.left_bias), F.linear(mine.x, mine.right, mine.right_bias)
+        return (attention_torch.forward(_attended(mine, source, target), graph, ctx.kind)[0].flatten(1),)
+
+    return differentiable_gradients(definition, given, need, (grad,))

@@ -1,0 +1,81 @@
+"""The door to a layer in one step of autograd: for the plain layer on ordinary tensors, which is most of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ltga.kernels import NORMALIZERS, SCORINGS, LayerOperands, Neighbourhoods, attend_features, neighbourhoods
+from ltga.kernels.operators.dispatch import is_observed
+from ltga.kernels.operators.operands import Kind
+from ltga.kernels.operators.projection import may_be_compact
+from ltga.nn.entitlement import is_ordinary, is_plain_linear, is_untouched, may_compile, may_fuse
+from ltga.nn.fused_gate import gated, may_fuse_gate
+from ltga.nn.index import FrozenIndex, GatedIndex, LearnedIndex, LogIndex
+from ltga.nn.masks import Draws
+
+_TYPES = (torch.float32, torch.float64)
+
+
+def may_take_one_step(layer: Any, x: Any, edge_index: Any, methods: Mapping[str, Any]) -> bool:
+    """Whether :func:`in_one_step` is what ``layer`` would give; whatever is unusual or wrong goes the long way."""
+    if is_observed() or not (_is_matrix(x) and is_ordinary(edge_index) and edge_index.layout is torch.strided):
+        return False
+    if not edge_index.is_cpu:
+        return False
+    if not may_compile(layer.backend, x) or torch.is_autocast_enabled("cpu") or may_be_compact(x):
+        return False
+    if layer.scoring != "gatv2" or layer.modifier is not None or layer.res is not None or layer.share_weights:
+        return False
+    index, heads, channels = layer.index, layer.heads, layer.out_channels
+    if not is_untouched(index, FrozenIndex, LearnedIndex, LogIndex) and not may_fuse_gate(index):
+        return False
+    linears = layer.lin_l, layer.lin_r
+    if not all(map(is_plain_linear, linears)) or not may_fuse(layer, edge_index, (), methods):
+        return False
+    bias = layer.bias
+    if not _fits(layer.att, (1, heads, channels), x):
+        return False
+    width = heads * channels
+    if bias is not None and not _fits(bias, (width if layer.concat else channels,), x):
+        return False
+    return all(
+        _fits(linear.weight, (width, x.size(1)), x) and (linear.bias is None or _fits(linear.bias, (width,), x))
+        for linear in linears
+    )
+
+
+def in_one_step(layer: Any, x: Tensor, edge_index: Tensor, draws: Draws | None) -> Tensor:
+    """``layer`` on features and edges that :func:`may_take_one_step` has looked at; dropout by ``draws`` if any."""
+    flip = layer.flow != "source_to_target"
+    graph = neighbourhoods(edge_index, len(x), len(x), layer.add_self_loops, flip)
+    q, in_csr_order = _index(layer, x, graph)
+    q = q if q.dtype == x.dtype else q.to(x.dtype)
+    keep = None
+    if draws is not None:
+        keep = draws.mask(graph.num_edges, layer.heads, layer.dropout, x.dtype, x.device)
+    left, right = layer.lin_l, layer.lin_r
+    operands = LayerOperands(x, left.weight, left.bias, right.weight, right.bias, layer.att, q, keep, layer.bias)
+    kind = Kind(
+        SCORINGS["gatv2"], NORMALIZERS[layer.normalizer], layer.negative_slope, layer.out_channels**-0.5,
+        not layer.concat, in_csr_order,
+    )  # fmt: skip
+    return attend_features(operands, graph, kind)
+
+
+def _index(layer: Any, x: Tensor, graph: Neighbourhoods) -> tuple[Tensor, bool]:
+    """q, and whether it stands in CSR order."""
+    if isinstance(layer.index, GatedIndex):
+        return gated(layer.index, x, (layer.lin_l, layer.lin_r), layer.heads, graph), True
+    return layer.index.per_head(layer.heads, x), False
+
+
+def _is_matrix(x: Any) -> bool:
+    return is_ordinary(x) and x.dim() == 2 and x.dtype in _TYPES and x.layout is torch.strided
+
+
+def _fits(value: Any, shape: tuple[int, ...], x: Tensor) -> bool:
+    return value.dtype == x.dtype and value.is_cpu and not isinstance(value, nn.UninitializedParameter) and value.shape == shape
