@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ltga.kernels import Edges, Neighbourhoods, edge_mlp
+from ltga.kernels import Edges, GateOperands, Neighbourhoods, edge_mlp, gate_features
 from ltga.nn.edge_mlp import EdgeMLP
 from ltga.nn.entitlement import is_plain_linear, is_untouched
 from ltga.nn.index import FrozenIndex, GatedIndex, LearnedIndex, LogIndex
 from ltga.nn.modifiers import EdgeBias, EdgeScale, Modifiers
-from ltga.nn.projections import Embeddings, head_mean
+from ltga.nn.projections import Embeddings
 
 
 def index_of(index: nn.Module, embeddings: Embeddings, edges: Edges, compiled: bool) -> tuple[Tensor, bool]:
@@ -49,11 +49,11 @@ def may_fuse_gate(index: nn.Module) -> bool:
 
 def gated(index: GatedIndex, x: Tensor, linears: tuple[Any, Any], heads: int, graph: Neighbourhoods) -> Tensor:
     """q of every edge in CSR order, straight from the features and the plain ``linears`` of sources and targets."""
-    left, right = linears
-    index.gate.check(heads, left.weight.size(0) // heads)
-    attending, neighbour = index.gate.hidden.weight.split(index.gate.channels, dim=1)
-    first = head_mean(right, x, heads, attending)
-    return index.note(_second_half(index.gate, first, head_mean(left, x, heads, neighbour), graph, True, index.delta))
+    gate, (left, right) = index.gate, linears
+    gate.check(heads, left.weight.size(0) // heads)
+    ends = left.weight, left.bias, right.weight, right.bias
+    own = gate.hidden.weight, gate.hidden.bias, gate.out.weight, gate.out.bias
+    return index.note(gate_features(GateOperands(x, *ends, *own), graph, index.delta))
 
 
 def _may_fuse(gate: Any) -> bool:
@@ -65,13 +65,7 @@ def _may_fuse(gate: Any) -> bool:
 def fused_gate(gate: EdgeMLP, embeddings: Embeddings, graph: Neighbourhoods, csr_order: bool, bound: float) -> Tensor:
     """``gate`` on every edge ``[E, H]``, 1 + bound tanh of it if bound > 0; in CSR order or the caller's."""
     gate.check(*embeddings.source.shape[1:])
-    halves = embeddings.averaged(*gate.hidden.weight.split(gate.channels, dim=1))
-    return _second_half(gate, *halves, graph, csr_order, bound)
-
-
-def _second_half(
-    gate: EdgeMLP, per_target: Tensor, per_source: Tensor, graph: Neighbourhoods, csr_order: bool, bound: float
-) -> Tensor:
-    wide = torch.promote_types(per_source.dtype, torch.float32)
+    per_target, per_source = embeddings.averaged(*gate.hidden.weight.split(gate.channels, dim=1))
+    wide = torch.promote_types(embeddings.source.dtype, torch.float32)
     parts = (per_target + gate.hidden.bias, per_source, gate.out.weight, gate.out.bias)
     return edge_mlp(*(part.to(wide) for part in parts), *graph.structure, csr_order, bound)  # type: ignore[no-any-return]

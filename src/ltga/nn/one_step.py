@@ -22,29 +22,39 @@ _TYPES = (torch.float32, torch.float64)
 
 def may_take_one_step(layer: Any, x: Any, edge_index: Any, methods: Mapping[str, Any]) -> bool:
     """Whether :func:`in_one_step` is what ``layer`` would give; whatever is unusual or wrong goes the long way."""
-    if is_observed() or not (_is_matrix(x) and is_ordinary(edge_index) and edge_index.layout is torch.strided):
+    if is_observed() or torch.is_autocast_enabled("cpu") or not may_compile(layer.backend, x):
         return False
-    if not edge_index.is_cpu:
+    if not _is_matrix(x) or may_be_compact(x) or not (is_ordinary(edge_index) and edge_index.is_cpu):
         return False
-    if not may_compile(layer.backend, x) or torch.is_autocast_enabled("cpu") or may_be_compact(x):
+    if layer.scoring != "gatv2" or layer.share_weights or edge_index.layout is not torch.strided:
         return False
-    if layer.scoring != "gatv2" or layer.modifier is not None or layer.res is not None or layer.share_weights:
+    parts = layer._modules
+    if parts.get("modifier") is not None or parts.get("res") is not None:
         return False
-    index, heads, channels = layer.index, layer.heads, layer.out_channels
-    if not is_untouched(index, FrozenIndex, LearnedIndex, LogIndex) and not may_fuse_gate(index):
+    return _parameters_fit(layer, x) and may_fuse(layer, edge_index, (), methods)
+
+
+def _parameters_fit(layer: Any, x: Tensor) -> bool:
+    """Whether everything the layer would read is where it belongs, untouched, and of the type of ``x``."""
+    heads, channels, parts, own = layer.heads, layer.out_channels, layer._modules, layer._parameters
+    width, index = heads * channels, parts["index"]
+    expected = [(own, "att", (1, heads, channels)), (own, "bias", (width if layer.concat else channels,))]
+    linears = [(parts["lin_l"], (width, x.size(1))), (parts["lin_r"], (width, x.size(1)))]
+    if type(index) is GatedIndex:
+        if not may_fuse_gate(index):
+            return False
+        gate = index.gate
+        linears += [(gate.hidden, (gate.hidden.weight.size(0), 2 * channels))]
+        linears += [(gate.out, (heads, gate.hidden.weight.size(0)))]
+    elif not is_untouched(index, FrozenIndex, LearnedIndex, LogIndex):
         return False
-    linears = layer.lin_l, layer.lin_r
-    if not all(map(is_plain_linear, linears)) or not may_fuse(layer, edge_index, (), methods):
-        return False
-    bias = layer.bias
-    if not _fits(layer.att, (1, heads, channels), x):
-        return False
-    width = heads * channels
-    if bias is not None and not _fits(bias, (width if layer.concat else channels,), x):
-        return False
+    for linear, shape in linears:
+        if not is_plain_linear(linear):
+            return False
+        expected += [(linear._parameters, "weight", shape), (linear._parameters, "bias", shape[:1])]
     return all(
-        _fits(linear.weight, (width, x.size(1)), x) and (linear.bias is None or _fits(linear.bias, (width,), x))
-        for linear in linears
+        _fits(values[name], shape, x) if values.get(name) is not None else name == "bias"
+        for values, name, shape in expected
     )
 
 
@@ -78,4 +88,5 @@ def _is_matrix(x: Any) -> bool:
 
 
 def _fits(value: Any, shape: tuple[int, ...], x: Tensor) -> bool:
-    return value.dtype == x.dtype and value.is_cpu and not isinstance(value, nn.UninitializedParameter) and value.shape == shape
+    ordinary = value.dtype == x.dtype and value.is_cpu and not isinstance(value, nn.UninitializedParameter)
+    return ordinary and value.shape == shape

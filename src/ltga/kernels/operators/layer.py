@@ -12,14 +12,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ltga.errors import InputError
 from ltga.kernels.codes import SOFTMAX
 from ltga.kernels.operators import attention_torch
-from ltga.kernels.operators.dispatch import differentiable_gradients, wants_definition
+from ltga.kernels.operators.dispatch import Unsaved, differentiable_gradients, wants_definition
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
 from ltga.kernels.operators.projection import product
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
+
+
+_NO_RAW = {dtype: torch.empty(0, 0, dtype=dtype) for dtype in (torch.float32, torch.float64)}
 
 
 class LayerOperands(NamedTuple):
@@ -72,7 +74,7 @@ class _Layer(torch.autograd.Function):
         ctx.save_for_backward(
             given.x, *weights, given.att, given.q, given.keep, source, target, found.weights, found.logits, *graph
         )
-        ctx.rest = tuple((value, 0 if value is None else value._version) for value in (*given[1:5], given.bias))
+        ctx.unsaved = Unsaved(*given[1:5], given.bias)
         ctx.set_materialize_grads(False)
         return out
 
@@ -86,32 +88,32 @@ class _Layer(torch.autograd.Function):
             need = need._replace(q=False)  # type: ignore[arg-type]
         if wants_definition(grad):
             return (*_by_definition(ctx, (x, att, q, keep), graph, need, grad), None, None)
-        from ltga.kernels.operators import attention_numba
+        from ltga.kernels.operators.attention_numba import partial_gradients, total
 
         _, heads, channels = att.shape
-        nodes = source.view(-1, heads, channels), target.view(-1, heads, channels)
-        operands = Operands(*nodes, att.view(heads, channels), q=q, keep=keep)
-        results = Results(grad, weights, logits, weights.new_empty(0, 0))
+        operands = _attended(LayerOperands(x, left, None, right, None, att, q, keep, None), source, target)
+        results = Results(grad, weights, logits, _NO_RAW[weights.dtype])
         needed = Needed(need.x or need.left or need.left_bias, False, need.q, False, False)
-        upstream = grad.reshape(len(grad), -1, channels)
-        found = attention_numba.backward(upstream, None, operands, graph, results, ctx.kind, needed)
-        to_left, to_right = found.x.view(-1, heads * channels), found.target.view(-1, heads * channels)
+        upstream = grad.reshape(-1, 1 if ctx.kind.average else heads, channels)
+        found = partial_gradients(upstream, None, operands, graph, results, ctx.kind, needed)
+        to_left, to_right = (torch.from_numpy(each.reshape(-1, heads * channels)) for each in (found.x, found.target))
         gx = None
         if need.x:
-            gx = torch.mm(to_left, left, out=buffers.empty(tuple(x.shape), x.dtype))
-            gx.addmm_(to_right, right)
-        grads = LayerOperands(
-            gx,  # type: ignore[arg-type]
-            to_left.t() @ x if need.left else None,  # type: ignore[arg-type]
+            gx = torch.mm(to_left, left, out=buffers.empty(tuple(x.shape), x.dtype)).addmm_(to_right, right)
+        of_q = found.q if len(q) > 1 else total(found.q)[None]
+        return (
+            gx,
+            to_left.t() @ x if need.left else None,
             to_left.sum(0) if need.left_bias else None,
-            to_right.t() @ x if need.right else None,  # type: ignore[arg-type]
+            to_right.t() @ x if need.right else None,
             to_right.sum(0) if need.right_bias else None,
-            found.att.view(att.shape) if need.att else None,
-            found.q if need.q else None,
+            torch.from_numpy(total(found.att)[None]) if need.att else None,
+            torch.from_numpy(of_q).to(q.dtype) if need.q else None,
             None,
-            found.bias.view(-1) if need.bias else None,
+            torch.from_numpy(total(found.bias).reshape(-1)) if need.bias else None,
+            None,
+            None,
         )
-        return (*grads, None, None)
 
 
 def _by_definition(
@@ -119,10 +121,8 @@ def _by_definition(
 ) -> list[Tensor | None]:
     """Gradients that can be differentiated again."""
     x, att, q, keep = saved
-    if any(value is not None and value._version != version for value, version in ctx.rest):
-        raise InputError("backward: a second derivative needs the layer's parameters as they were; one has changed")
-    (left, left_bias, right, right_bias, bias) = (value for value, _ in ctx.rest)
-    given = LayerOperands(x, left, left_bias, right, right_bias, att, q, keep, bias)
+    *linears, bias = ctx.unsaved.values()
+    given = LayerOperands(x, *linears, att, q, keep, bias)
 
     def definition(*own: Any) -> tuple[Tensor]:
         mine = LayerOperands(*own)
