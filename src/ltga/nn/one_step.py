@@ -18,6 +18,7 @@ from ltga.nn.index import FrozenIndex, GatedIndex, LearnedIndex, LogIndex
 from ltga.nn.masks import Draws
 
 _TYPES = (torch.float32, torch.float64)
+_BOUNDED = LearnedIndex.q  # as it is now: a user may change the class later
 
 
 def may_take_one_step(layer: Any, x: Any, edge_index: Any, methods: Mapping[str, Any]) -> bool:
@@ -62,7 +63,7 @@ def in_one_step(layer: Any, x: Tensor, edge_index: Tensor, draws: Draws | None) 
     """``layer`` on features and edges that :func:`may_take_one_step` has looked at; dropout by ``draws`` if any."""
     flip = layer.flow != "source_to_target"
     graph = neighbourhoods(edge_index, len(x), len(x), layer.add_self_loops, flip)
-    q, in_csr_order = _index(layer, x, graph)
+    q, in_csr_order, bound = _index(layer, x, graph)
     q = q if q.dtype == x.dtype else q.to(x.dtype)
     keep = None
     if draws is not None:
@@ -73,14 +74,19 @@ def in_one_step(layer: Any, x: Tensor, edge_index: Tensor, draws: Draws | None) 
         SCORINGS["gatv2"], NORMALIZERS[layer.normalizer], layer.negative_slope, layer.out_channels**-0.5,
         not layer.concat, in_csr_order,
     )  # fmt: skip
-    return attend_features(operands, graph, kind)
+    return attend_features(operands, graph, kind, bound)
 
 
-def _index(layer: Any, x: Tensor, graph: Neighbourhoods) -> tuple[Tensor, bool]:
-    """q, and whether it stands in CSR order."""
-    if isinstance(layer.index, GatedIndex):
-        return gated(layer.index, x, (layer.lin_l, layer.lin_r), layer.heads, graph), True
-    return layer.index.per_head(layer.heads, x), False
+def _index(layer: Any, x: Tensor, graph: Neighbourhoods) -> tuple[Tensor, bool, float]:
+    """q, whether it stands in CSR order, and its bound if that is still to be put on."""
+    index = layer._modules["index"]
+    if isinstance(index, GatedIndex):
+        return gated(index, x, (layer.lin_l, layer.lin_r), layer.heads, graph), True, 0.0
+    raw = index._parameters.get("raw")
+    bounded = type(index).q is _BOUNDED and "q" not in index.__dict__ if type(index) is LearnedIndex else False
+    if bounded and is_ordinary(raw) and raw.shape == (layer.heads,) and raw.dtype == x.dtype and raw.is_cpu:
+        return raw, False, index.delta
+    return index.per_head(layer.heads, x), False, 0.0
 
 
 def _is_matrix(x: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -33,16 +34,27 @@ class LayerOperands(NamedTuple):
     right: Tensor  # [H * C, F]
     right_bias: Tensor | None  # [H * C]
     att: Tensor  # [1, H, C]
-    q: Tensor  # [1, H] or [E, H]
+    q: Tensor  # [1, H] or [E, H]; with a bound [H], numbers of which 1 + bound tanh is taken
     keep: Tensor | None  # [E, H]
     bias: Tensor | None  # [H * C] or [C]
 
 
-def attend_features(operands: LayerOperands, graph: Neighbourhoods, kind: Kind) -> Tensor:
-    """GATv2's attention over the nodes of ``x``, ``[N, H * C]`` or ``[N, C]``; the graph must be one of ours."""
+def attend_features(operands: LayerOperands, graph: Neighbourhoods, kind: Kind, bound: float = 0.0) -> Tensor:
+    """GATv2's attention over the nodes of ``x``, ``[N, H * C]`` or ``[N, C]``; the graph must be one of ours.
+
+    With a ``bound`` above 0, q is 1 + bound tanh of ``operands.q``.
+    """
     if torch.is_grad_enabled():
-        return _Layer.apply(*operands, graph, kind)  # type: ignore[no-any-return]
+        return _Layer.apply(*operands, graph, kind, bound)  # type: ignore[no-any-return]
+    if bound > 0:
+        operands = operands._replace(q=_bounded(operands.q, bound)[0])
     return _forward(operands, Structure(*graph.structure), kind)[0]
+
+
+def _bounded(raw: Tensor, bound: float) -> tuple[Tensor, Tensor]:
+    """(q [1, H], the hyperbolic tangent that it is made of)."""
+    bent = torch.tanh(raw)
+    return (1 + (bent if bound == 1.0 else bound * bent)).unsqueeze(0), bent
 
 
 def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor, Results]:
@@ -65,29 +77,31 @@ def _attended(given: LayerOperands, source: Tensor, target: Tensor) -> Operands:
 class _Layer(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        given = LayerOperands(*inputs[:-2])
-        graph, ctx.kind = Structure(*inputs[-2].structure), inputs[-1]
+        given, (graph, ctx.kind, ctx.bound) = LayerOperands(*inputs[:-3]), inputs[-3:]
+        graph, bent = Structure(*graph.structure), None
+        if ctx.bound > 0:
+            q, bent = _bounded(given.q, ctx.bound)
+            given = given._replace(q=q)
         out, source, target, found = _forward(given, graph, ctx.kind)
         # The values of weights are needed for the gradient of x and for second derivatives only, those of biases for
         # the latter only: until then they may change.
         weights = (given.left, given.right) if given.x.requires_grad else (None, None)
-        ctx.save_for_backward(
-            given.x, *weights, given.att, given.q, given.keep, source, target, found.weights, found.logits, *graph
-        )
-        ctx.unsaved = Unsaved(*given[1:5], given.bias)
+        made = given.q, bent, source, target, found.weights, found.logits
+        ctx.save_for_backward(given.x, *weights, given.att, given.keep, *made, *graph)
+        ctx.unsaved = Unsaved(*given[1:5], given.bias, None if bent is None else inputs[6])
         ctx.set_materialize_grads(False)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None) -> tuple:  # type: ignore[override]
         if grad is None:
-            return (None,) * (len(LayerOperands._fields) + 2)
-        x, left, right, att, q, keep, source, target, weights, logits, *arrays = ctx.saved_tensors
-        graph, need = Structure(*arrays), LayerOperands(*ctx.needs_input_grad[:-2])
+            return (None,) * (len(LayerOperands._fields) + 3)
+        x, left, right, att, keep, q, bent, source, target, weights, logits, *arrays = ctx.saved_tensors
+        graph, need = Structure(*arrays), LayerOperands(*ctx.needs_input_grad[:-3])
         if ctx.kind.normalizer == SOFTMAX:
             need = need._replace(q=False)  # type: ignore[arg-type]
         if wants_definition(grad):
-            return (*_by_definition(ctx, (x, att, q, keep), graph, need, grad), None, None)
+            return (*_by_definition(ctx, (x, att, q, keep), graph, need, grad), None, None, None)
         from ltga.kernels.operators.attention_numba import partial_gradients, total
 
         _, heads, channels = att.shape
@@ -100,7 +114,6 @@ class _Layer(torch.autograd.Function):
         gx = None
         if need.x:
             gx = torch.mm(to_left, left, out=buffers.empty(tuple(x.shape), x.dtype)).addmm_(to_right, right)
-        of_q = found.q if len(q) > 1 else total(found.q)[None]
         return (
             gx,
             to_left.t() @ x if need.left else None,
@@ -108,12 +121,23 @@ class _Layer(torch.autograd.Function):
             to_right.t() @ x if need.right else None,
             to_right.sum(0) if need.right_bias else None,
             torch.from_numpy(total(found.att)[None]) if need.att else None,
-            torch.from_numpy(of_q).to(q.dtype) if need.q else None,
+            _gradient_of_index(found.q, q, bent, ctx.bound) if need.q else None,
             None,
             torch.from_numpy(total(found.bias).reshape(-1)) if need.bias else None,
             None,
             None,
+            None,
         )
+
+
+def _gradient_of_index(parts: np.ndarray, q: Tensor, bent: Tensor | None, bound: float) -> Tensor:
+    """Of q, or of what it was bounded from."""
+    from ltga.kernels.operators.attention_numba import total
+
+    grad = torch.from_numpy(parts if len(q) > 1 else total(parts)[None]).to(q.dtype)
+    if bent is None:
+        return grad
+    return torch.ops.aten.tanh_backward(grad[0] if bound == 1.0 else bound * grad[0], bent)  # type: ignore[no-any-return]
 
 
 def _by_definition(
@@ -121,11 +145,13 @@ def _by_definition(
 ) -> list[Tensor | None]:
     """Gradients that can be differentiated again."""
     x, att, q, keep = saved
-    *linears, bias = ctx.unsaved.values()
+    *linears, bias, raw = ctx.unsaved.values()
+    q = q if raw is None else raw
     given = LayerOperands(x, *linears, att, q, keep, bias)
 
     def definition(*own: Any) -> tuple[Tensor]:
         mine = LayerOperands(*own)
+        mine = mine._replace(q=_bounded(mine.q, ctx.bound)[0]) if ctx.bound > 0 else mine
         source, target = F.linear(mine.x, mine.left, mine.left_bias), F.linear(mine.x, mine.right, mine.right_bias)
         return (attention_torch.forward(_attended(mine, source, target), graph, ctx.kind)[0].flatten(1),)
 

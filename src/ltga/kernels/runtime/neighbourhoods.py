@@ -135,7 +135,10 @@ def neighbourhoods(
     if known is None:
         # Elsewhere a hash would wait for the device on every call: there torch's count of writes decides.
         content = _known.content(edge_index) if edge_index.is_cpu else None
-        with torch.inference_mode(False):  # what is kept must be usable in training later
+        if torch.is_inference_mode_enabled():
+            with torch.inference_mode(False):  # what is kept must be usable in training later
+                known = _built(edge_index, *key)
+        else:
             known = _built(edge_index, *key)
         _known.put(edge_index, key, content, known)
     return known
