@@ -7,7 +7,9 @@ from ltga.kernels.operators.dropout import Part, counter_dropout
 from ltga.kernels.operators.edge_dot import edge_dot
 from ltga.kernels.operators.edge_gate import edge_mlp
 from ltga.kernels.operators.elu import elu
+from ltga.kernels.operators.gate_step import GateOperands, gate_features
 from ltga.kernels.operators.joint_scores import joint_scores
+from ltga.kernels.operators.layer import LayerOperands, attend_features
 from ltga.kernels.operators.projection import (
     DistinctRows,
     SparseFeatures,
@@ -25,6 +27,8 @@ __all__ = [
     "SCORINGS",
     "DistinctRows",
     "Edges",
+    "GateOperands",
+    "LayerOperands",
     "Neighbourhoods",
     "Part",
     "SparseFeatures",
@@ -32,11 +36,13 @@ __all__ = [
     "aggregate",
     "assume_constant",
     "attend",
+    "attend_features",
     "compact_form",
     "counter_dropout",
     "edge_dot",
     "edge_mlp",
     "elu",
+    "gate_features",
     "joint_scores",
     "neighbourhoods",
     "project",

@@ -26,6 +26,7 @@ from ltga.nn.fused_gate import index_of, modifiers_of, own_copy
 from ltga.nn.index import EntropicIndex, make_index
 from ltga.nn.masks import Draws
 from ltga.nn.modifiers import make_modifier
+from ltga.nn.one_step import in_one_step, may_take_one_step
 from ltga.nn.projections import embed, feature_pair
 
 
@@ -152,8 +153,11 @@ class LTGAConv(GATv2Conv):
                 the only targets.
             draws: where the dropout of attention weights takes its random numbers from; torch if left out.
         """
-        inputs = self._inputs(x, edge_index, edge_attr, size)
-        weights, draws = None, (draws or Draws()) if self.training and self.dropout > 0.0 else None
+        draws = (draws or Draws()) if self.training and self.dropout > 0.0 else None
+        simple = edge_attr is None and size is None and not return_attention_weights
+        if simple and may_take_one_step(self, x, edge_index, _MESSAGES):
+            return in_one_step(self, x, edge_index, draws)
+        inputs, weights = self._inputs(x, edge_index, edge_attr, size), None
         if isinstance(inputs.edges, Neighbourhoods):
             scores = self._scores()
             drop = Drop.of(draws, self.dropout, inputs, scores, whole=bool(return_attention_weights))

@@ -40,7 +40,7 @@ class EdgeMLP(nn.Module):
         nn.init.zeros_(self.out.bias)
 
     def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
-        self.check(source)
+        self.check(source.size(1), source.size(2))
         i, j = edge_index[1], edge_index[0]
         attending, neighbour = target.mean(1), source.mean(1)
         if not is_plain_linear(self.hidden):  # somebody hooked or replaced it: it must be called
@@ -52,13 +52,13 @@ class EdgeMLP(nn.Module):
         out: Tensor = self.out(torch.relu(hidden))
         return out
 
-    def check(self, source: Tensor) -> None:
+    def check(self, heads: int, channels: int) -> None:
         """Raise unless the layer has the heads and channels that this was built for."""
-        heads = getattr(self.out, "out_features", source.size(1))
-        if source.size(2) != self.channels or heads != source.size(1):
+        own = getattr(self.out, "out_features", heads)
+        if channels != self.channels or own != heads:
             raise InputError(
-                f"index: the gate was built for {heads} heads of {self.channels} channels, "
-                f"the layer has {source.size(1)} of {source.size(2)}"
+                f"index: the gate was built for {own} heads of {self.channels} channels, "
+                f"the layer has {heads} of {channels}"
             )
 
 

@@ -89,12 +89,12 @@ def is_untouched(module: nn.Module, *kinds: type[nn.Module]) -> bool:
     >>> is_untouched(linear, nn.Linear), is_untouched(nn.utils.parametrizations.weight_norm(linear), nn.Linear)
     (True, False)
     """
-    kind = type(module)
-    if kind not in kinds or "forward" in module.__dict__ or "__call__" in module.__dict__:
+    kind, own = type(module), module.__dict__
+    if kind not in kinds or "forward" in own or "__call__" in own:
         return False
     if kind.forward is not _FORWARDS.get(kind):  # somebody changed the class itself
         return False
-    return not _has_any_global_hook() and not any(getattr(module, name, None) for name in _MODULE_HOOKS)
+    return not any(map(own.get, _MODULE_HOOKS)) and not _has_any_global_hook()
 
 
 def know(*kinds: type[nn.Module]) -> None:
@@ -122,11 +122,11 @@ def is_ordinary(value: Any) -> bool:
 
 def sums_plain_messages(layer: MessagePassing, methods: Mapping[str, Any]) -> bool:
     """Whether ``layer``'s messages are made by these ``methods``, summed, and nobody looks at them or changes them."""
-    kind = type(layer)
-    overridden = any(getattr(kind, name) is not own or name in layer.__dict__ for name, own in methods.items())
-    if overridden or layer.explain or layer.decomposed_layers != 1 or not _propagates_as_pyg_does(layer):
+    kind, own = type(layer), layer.__dict__
+    overridden = [getattr(kind, name) is not method or name in own for name, method in methods.items()]
+    if any(overridden) or layer.explain or layer.decomposed_layers != 1 or not _propagates_as_pyg_does(layer):
         return False
-    if any(getattr(layer, name) for name in _PYG_HOOKS):
+    if any(map(layer.__dict__.get, _PYG_HOOKS)):
         return False
     return layer.aggr in ("add", "sum") and is_untouched(layer.aggr_module, SumAggregation)
 

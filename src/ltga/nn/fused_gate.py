@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ltga.kernels import Edges, Neighbourhoods, edge_mlp
+from ltga.kernels import Edges, GateOperands, Neighbourhoods, edge_mlp, gate_features
 from ltga.nn.edge_mlp import EdgeMLP
 from ltga.nn.entitlement import is_plain_linear, is_untouched
 from ltga.nn.index import FrozenIndex, GatedIndex, LearnedIndex, LogIndex
@@ -42,6 +42,20 @@ def own_copy(edges: Edges) -> Tensor:
     return edges.edge_index.clone()
 
 
+def may_fuse_gate(index: nn.Module) -> bool:
+    """Whether ``index`` is a gate of ours that :func:`gated` may stand in for."""
+    return is_untouched(index, GatedIndex) and _may_fuse(index.gate)
+
+
+def gated(index: GatedIndex, x: Tensor, linears: tuple[Any, Any], heads: int, graph: Neighbourhoods) -> Tensor:
+    """q of every edge in CSR order, straight from the features and the plain ``linears`` of sources and targets."""
+    gate, (left, right) = index.gate, linears
+    gate.check(heads, left.weight.size(0) // heads)
+    ends = left.weight, left.bias, right.weight, right.bias
+    own = gate.hidden.weight, gate.hidden.bias, gate.out.weight, gate.out.bias
+    return index.note(gate_features(GateOperands(x, *ends, *own), graph, index.delta))
+
+
 def _may_fuse(gate: Any) -> bool:
     """Whether the compiled form of ``gate`` is what a call of it would give."""
     plain = is_untouched(gate, EdgeMLP) and is_plain_linear(gate.hidden) and is_plain_linear(gate.out)
@@ -50,7 +64,7 @@ def _may_fuse(gate: Any) -> bool:
 
 def fused_gate(gate: EdgeMLP, embeddings: Embeddings, graph: Neighbourhoods, csr_order: bool, bound: float) -> Tensor:
     """``gate`` on every edge ``[E, H]``, 1 + bound tanh of it if bound > 0; in CSR order or the caller's."""
-    gate.check(embeddings.source)
+    gate.check(*embeddings.source.shape[1:])
     per_target, per_source = embeddings.averaged(*gate.hidden.weight.split(gate.channels, dim=1))
     wide = torch.promote_types(embeddings.source.dtype, torch.float32)
     parts = (per_target + gate.hidden.bias, per_source, gate.out.weight, gate.out.bias)

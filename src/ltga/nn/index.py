@@ -61,7 +61,11 @@ class FrozenIndex(EntropicIndex):
         self.value = float(value)
 
     def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
-        return torch.full((1, source.size(1)), self.value, dtype=source.dtype, device=source.device)
+        return self.per_head(source.size(1), source)
+
+    def per_head(self, heads: int, like: Tensor) -> Tensor:
+        """q ``[1, H]``, which here depends on no embedding; of the type of ``like``."""
+        return torch.full((1, heads), self.value, dtype=like.dtype, device=like.device)
 
     def shannon_penalty(self) -> Tensor:
         return torch.tensor((self.value - 1.0) ** 2)
@@ -102,9 +106,13 @@ class LearnedIndex(EntropicIndex):
         return ((self.q().detach() - 1).abs() > AT_BOUND * self.delta).double().mean().item()
 
     def forward(self, source: Tensor, target: Tensor, edge_index: Tensor) -> Tensor:
-        if self.raw.numel() not in (1, source.size(1)):
-            raise InputError(f"index: has {self.raw.numel()} values for a layer with {source.size(1)} heads")
-        return self.q().expand(1, source.size(1))
+        return self.per_head(source.size(1), source)
+
+    def per_head(self, heads: int, like: Tensor) -> Tensor:
+        """q ``[1, H]``, which here depends on no embedding."""
+        if self.raw.numel() not in (1, heads):
+            raise InputError(f"index: has {self.raw.numel()} values for a layer with {heads} heads")
+        return self.q().expand(1, heads)
 
     def shannon_penalty(self) -> Tensor:
         return ((self.q() - 1) ** 2).mean()
@@ -254,4 +262,4 @@ def _positive(delta: float) -> float:
     return float(delta)
 
 
-know(GatedIndex)
+know(FrozenIndex, LearnedIndex, LogIndex, GatedIndex)

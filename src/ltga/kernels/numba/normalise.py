@@ -15,7 +15,7 @@ import numpy as np
 from ltga.kernels.codes import ENTMAX, SOFTMAX
 from ltga.kernels.numba.entmax_panel import entmax_panel, entmax_panel_backward, fits_panel
 from ltga.kernels.numba.entmax_rows import entmax_row, entmax_row_backward
-from ltga.kernels.numba.scalar import borrowing, compiled, curvature, exp, exp_q, leaf, row
+from ltga.kernels.numba.scalar import borrowing, compiled, curvature, exp, exp_q, inlined, leaf, row
 
 PANEL = 256  # numbers, edges times heads: small enough for what they were made from to stay in cache
 FEWEST_EDGES = 32
@@ -38,10 +38,9 @@ def end_of_panel(first, last, ptr, heads, room):  # type: ignore[no-untyped-def]
     return stop
 
 
-@borrowing()
-def row_maxima(first, last, ptr, logits, tops):  # type: ignore[no-untyped-def]
+@inlined()
+def row_maxima(first, last, ptr, logits, tops, heads):  # type: ignore[no-untyped-def]
     """Largest logit per row and head into tops; NaN if there is one, or an infinite one."""
-    heads = logits.shape[1]
     for i in range(first, last):
         top = tops[(i - first) * heads : (i - first + 1) * heads]
         for h in range(heads):
@@ -55,9 +54,8 @@ def row_maxima(first, last, ptr, logits, tops):  # type: ignore[no-untyped-def]
 
 
 @leaf()
-def gaps_below(first, last, at, stop, ptr, logits, tops, gaps):  # type: ignore[no-untyped-def]
+def gaps_below(first, last, at, stop, ptr, logits, tops, gaps, heads):  # type: ignore[no-untyped-def]
     """Logits of edges at..stop less their row's maximum, side by side."""
-    heads = logits.shape[1]
     for i in range(first, last):
         for k in range(max(ptr[i], at), min(ptr[i + 1], stop)):
             for h in range(heads):
@@ -65,9 +63,8 @@ def gaps_below(first, last, at, stop, ptr, logits, tops, gaps):  # type: ignore[
 
 
 @leaf()
-def deformations(at, stop, order, q, found):  # type: ignore[no-untyped-def]
+def deformations(at, stop, order, q, found, heads):  # type: ignore[no-untyped-def]
     """q - 1 of edges at..stop, side by side."""
-    heads = q.shape[1]
     for k in range(at, stop):
         e = order[k] if q.shape[0] > 1 else 0
         for h in range(heads):
@@ -78,9 +75,9 @@ def deformations(at, stop, order, q, found):  # type: ignore[no-untyped-def]
 def normalise_rows(kind, first, last, ptr, order, logits, q, weights, room, scratch):  # type: ignore[no-untyped-def]
     """Write the weights of a panel of rows; a row of masked logits only (all -inf) becomes zero."""
     heads = logits.shape[1]
-    tops, totals, gaps, deforms = room[0], room[1], room[2], room[3]
-    row_maxima(first, last, ptr, logits, tops)
     if kind == ENTMAX:
+        tops = room[0]
+        row_maxima(first, last, ptr, logits, tops, heads)
         for h in range(heads):
             if last - first > 1 and fits_panel(q, h):
                 entmax_panel(first, last, ptr, h, logits, q, weights, room)
@@ -89,17 +86,30 @@ def normalise_rows(kind, first, last, ptr, order, logits, q, weights, room, scra
                 top = tops[(i - first) * heads + h]
                 entmax_row(ptr[i], ptr[i + 1], h, order, logits, q, weights, scratch, top)
         return
+    if heads == 4:  # numbers that the compiler knows: the loops over heads below become single instructions
+        deformed(kind, first, last, ptr, order, logits, q, weights, room, 4)
+    elif heads == 8:
+        deformed(kind, first, last, ptr, order, logits, q, weights, room, 8)
+    else:
+        deformed(kind, first, last, ptr, order, logits, q, weights, room, heads)
+
+
+@leaf()
+def deformed(kind, first, last, ptr, order, logits, q, weights, room, heads):  # type: ignore[no-untyped-def]
+    """:func:`normalise_rows` of the softmax and the q-softmax."""
+    tops, totals, gaps, deforms = room[0], room[1], room[2], room[3]
+    row_maxima(first, last, ptr, logits, tops, heads)
     for r in range((last - first) * heads):
         totals[r] = 0.0
     piece = room.shape[1] // max(heads, 1)
     for at in range(ptr[first], ptr[last], piece):
         stop = min(at + piece, ptr[last])
-        gaps_below(first, last, at, stop, ptr, logits, tops, gaps)
+        gaps_below(first, last, at, stop, ptr, logits, tops, gaps, heads)
         if kind == SOFTMAX:
             for n in range((stop - at) * heads):
                 gaps[n] = exp(gaps[n])
         else:
-            deformations(at, stop, order, q, deforms)
+            deformations(at, stop, order, q, deforms, heads)
             for n in range((stop - at) * heads):
                 gaps[n] = exp_q(gaps[n], deforms[n])
         for i in range(first, last):
@@ -135,6 +145,17 @@ def normalise_rows_backward(  # type: ignore[no-untyped-def]
             for i in range(first, last):
                 entmax_row_backward(ptr[i], ptr[i + 1], h, order, q, weights, grad, grad_q, block, scratch)
         return
+    if heads == 4:
+        deformed_backward(kind, first, last, ptr, order, logits, q, weights, grad, grad_q, block, room, 4)
+    elif heads == 8:
+        deformed_backward(kind, first, last, ptr, order, logits, q, weights, grad, grad_q, block, room, 8)
+    else:
+        deformed_backward(kind, first, last, ptr, order, logits, q, weights, grad, grad_q, block, room, heads)
+
+
+@leaf()
+def deformed_backward(kind, first, last, ptr, order, logits, q, weights, grad, grad_q, block, room, heads):  # type: ignore[no-untyped-def]
+    """:func:`normalise_rows_backward` of the softmax and the q-softmax."""
     means = room[1]
     for r in range((last - first) * heads):
         means[r] = 0.0
@@ -142,22 +163,21 @@ def normalise_rows_backward(  # type: ignore[no-untyped-def]
         for k in range(ptr[i], ptr[i + 1]):
             for h in range(heads):
                 means[(i - first) * heads + h] += np.float64(weights[k, h]) * grad[k, h]
-    if kind == SOFTMAX:
-        for i in range(first, last):
-            for k in range(ptr[i], ptr[i + 1]):
-                for h in range(heads):
-                    grad[k, h] = weights[k, h] * (grad[k, h] - means[(i - first) * heads + h])
+    if kind != SOFTMAX:
+        q_softmax_backward(first, last, ptr, order, logits, q, weights, grad, grad_q, block, room, heads)
         return
-    deformed_backward(first, last, ptr, order, logits, q, weights, grad, grad_q, block, room)
+    for i in range(first, last):
+        for k in range(ptr[i], ptr[i + 1]):
+            for h in range(heads):
+                grad[k, h] = weights[k, h] * (grad[k, h] - means[(i - first) * heads + h])
 
 
-@row()
-def deformed_backward(first, last, ptr, order, logits, q, weights, grad, grad_q, block, room):  # type: ignore[no-untyped-def]
-    """:func:`normalise_rows_backward` of the q-softmax, from the rows' means of weight times gradient in room[1]."""
-    heads = weights.shape[1]
+@leaf()
+def q_softmax_backward(first, last, ptr, order, logits, q, weights, grad, grad_q, block, room, heads):  # type: ignore[no-untyped-def]
+    """The same of the q-softmax, from the rows' means of weight times gradient in room[1]."""
     tops, means, gaps, deforms, common = room[0], room[1], room[2], room[3], room[4]
     inverse, totals, ties = room[5], room[6], room[7]
-    row_maxima(first, last, ptr, logits, tops)
+    row_maxima(first, last, ptr, logits, tops, heads)
     for r in range((last - first) * heads):
         totals[r] = 0.0
     for r in range((last - first) * heads):
@@ -168,11 +188,11 @@ def deformed_backward(first, last, ptr, order, logits, q, weights, grad, grad_q,
     for at in range(ptr[first], ptr[last], piece):
         stop = min(at + piece, ptr[last])
         count = (stop - at) * heads
-        gaps_below(first, last, at, stop, ptr, logits, tops, gaps)
+        gaps_below(first, last, at, stop, ptr, logits, tops, gaps, heads)
         for k in range(at, stop):
             for h in range(heads):
                 gaps[(k - at) * heads + h] = gaps[(k - at) * heads + h] if weights[k, h] != 0.0 else 0.0
-        deformations(at, stop, order, q, deforms)
+        deformations(at, stop, order, q, deforms, heads)
         for i in range(first, last):
             for k in range(max(ptr[i], at), min(ptr[i + 1], stop)):
                 for h in range(heads):

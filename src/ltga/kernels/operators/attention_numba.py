@@ -22,11 +22,12 @@ _NOTHING = {
 }
 
 
-def forward(operands: Operands, graph: Structure, kind: Kind) -> Results:
-    """(out, weights, logits, unscaled logits); see :func:`ltga.kernels.attend`."""
+def forward(operands: Operands, graph: Structure, kind: Kind, into: Tensor | None = None) -> Results:
+    """(out, weights, logits, unscaled logits); see :func:`ltga.kernels.attend`. With ``into`` out is a view of that."""
     operands = with_mask(operands, len(graph.col), kind)
     x = operands.x
-    out = buffers.empty((len(graph.ptr) - 1, 1 if kind.average else x.size(1), x.size(2)), x.dtype)
+    shape = (len(graph.ptr) - 1, 1 if kind.average else x.size(1), x.size(2))
+    out = buffers.empty(shape, x.dtype) if into is None else into.view(shape)
     weights, logits = (buffers.empty((len(graph.col), x.size(1)), x.dtype) for _ in range(2))
     raw = x.new_empty(0, 0) if operands.scale is None else buffers.empty(tuple(logits.shape), x.dtype)
     given = _arrays(operands)
@@ -50,6 +51,19 @@ def backward(
     need: Needed,
 ) -> Operands:
     """Gradients by the operands' names; empty where they are not needed."""
+    return _added(partial_gradients(grad_out, grad_weights, operands, graph, results, kind, need), operands)
+
+
+def partial_gradients(
+    grad_out: Tensor,
+    grad_weights: Tensor | None,
+    operands: Operands,
+    graph: Structure,
+    results: Results,
+    kind: Kind,
+    need: Needed,
+) -> Operands:
+    """Gradients as arrays by the operands' names; of what all rows share, a sum for every block of rows."""
     operands = with_mask(operands, len(graph.col), kind)
     x, given = operands.x, _arrays(operands)
     blocks = row_blocks(graph.ptr.numpy())
@@ -70,7 +84,7 @@ def backward(
         )  # fmt: skip
         back_blocks = row_blocks(graph.tptr.numpy())
         run_blocks(back_blocks, lambda _, first, last: sweeps.backward_sources(first, last, *back))
-    return _added(room, operands)
+    return room
 
 
 def aggregate(weights: Tensor, x: Tensor, graph: Structure) -> Tensor:
@@ -124,9 +138,6 @@ def _room_for_gradients(
 def _added(room: Operands, operands: Operands) -> Operands:
     """Per-edge gradients as they are; partial sums added in block order, which depends on the graph alone."""
 
-    def total(parts: np.ndarray) -> np.ndarray:
-        return parts[0] if len(parts) == 1 else parts.sum(0)
-
     def as_given(parts: np.ndarray, given: Tensor | None) -> Tensor:
         """One sum where one number was given for all edges, in the type in which it was given."""
         if given is None or len(parts) == 0:
@@ -139,12 +150,17 @@ def _added(room: Operands, operands: Operands) -> Operands:
     return Operands(**found, **shared, scale=scale, q=q.to(operands.q.dtype))
 
 
+def total(parts: np.ndarray) -> np.ndarray:
+    """The sum of what :func:`partial_gradients` gives for each block."""
+    return parts[0] if len(parts) == 1 else parts.sum(0)
+
+
 def _incoming(graph: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return graph.ptr.numpy(), graph.col.numpy(), graph.perm.numpy()
 
 
 def _arrays(operands: Operands) -> Operands:
-    return Operands._make(_numpy(value, rank, operands.x) for value, rank in zip(operands, RANKS))
+    return Operands._make([_numpy(value, rank, operands.x) for value, rank in zip(operands, RANKS)])
 
 
 def _numpy(value: Tensor | None, rank: int, like: Tensor) -> np.ndarray:

@@ -15,6 +15,8 @@ from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor, is_legacy_batchedtensor
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
+from ltga.errors import InputError
+
 
 class Operator:
     """``ltga::name``: the registered operator while somebody traces, the implementation itself in eager code."""
@@ -81,6 +83,26 @@ def differentiable_gradients(
         ends, upstream = zip(*reached)
         found = iter(torch.autograd.grad(ends, wanted, upstream, create_graph=True, allow_unused=True))
     return [next(found) if need and value is not None else None for value, need in zip(own, needed)]
+
+
+class Unsaved:
+    """Tensors whose values nothing but a second derivative needs: until then they may change, unlike those saved."""
+
+    def __init__(self, *tensors: Tensor | None) -> None:
+        self._tensors, self._versions = tensors, [_version(value) for value in tensors]
+
+    def values(self) -> tuple[Tensor | None, ...]:
+        """The tensors; raises if one was written to since."""
+        if self._versions != [_version(value) for value in self._tensors]:
+            raise InputError(
+                "backward: a second derivative needs the layer's parameters as they were in the forward pass, "
+                "but one was changed in place; take the derivative first"
+            )
+        return self._tensors
+
+
+def _version(value: Tensor | None) -> int:
+    return -1 if value is None or value.is_inference() else value._version
 
 
 def is_observed() -> bool:

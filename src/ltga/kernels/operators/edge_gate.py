@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,24 @@ def edge_mlp(
         weight, bias: second layer, ``[H, D]`` and ``[H]``.
         ptr, col, perm, tptr, tcol, tpos: ``Neighbourhoods.structure``.
     """
+    structure = (ptr, col, perm, tptr, tcol, tpos)
+    _check(per_target, per_source, weight, bias, structure)
+    return edge_mlp_arrays(per_target, per_source, weight, bias, structure, csr_order, bound)
+
+
+def edge_mlp_arrays(
+    per_target: Tensor,
+    per_source: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    structure: Sequence[Tensor],
+    csr_order: bool,
+    bound: float,
+) -> Tensor:
+    """:func:`edge_mlp` of what has been checked."""
     from ltga.kernels.numba.gate_rows import gate_forward
 
-    _check(per_target, per_source, weight, bias, (ptr, col, perm, tptr, tcol, tpos))
+    ptr, col, perm = structure[:3]
     out = buffers.empty((len(col), weight.size(0)), weight.dtype)
     inputs = (
         ptr.numpy(), col.numpy(), edge_order(perm, csr_order), _numpy(per_target), _numpy(per_source),
@@ -75,13 +91,29 @@ def edge_mlp_backward(
     bound: float = 0.0,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of (per_target, per_source, weight, bias); ``out`` is looked at only where there is a bound."""
-    from ltga.kernels.numba.gate_rows import gate_sources, gate_targets
-
-    _check(per_target, per_source, weight, None, (ptr, col, perm, tptr, tcol, tpos))
+    structure = (ptr, col, perm, tptr, tcol, tpos)
+    _check(per_target, per_source, weight, None, structure)
     for name, value in (("grad", grad), ("out", out)):
         if tuple(value.shape) != (len(col), weight.size(0)) or value.dtype != weight.dtype:
             shape = (len(col), weight.size(0))
             raise InputError(f"{name}: expected {weight.dtype} {shape}, got {value.dtype} {tuple(value.shape)}")
+    return edge_mlp_gradients(grad, out, per_target, per_source, weight, structure, csr_order, bound)
+
+
+def edge_mlp_gradients(
+    grad: Tensor,
+    out: Tensor,
+    per_target: Tensor,
+    per_source: Tensor,
+    weight: Tensor,
+    structure: Sequence[Tensor],
+    csr_order: bool,
+    bound: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """:func:`edge_mlp_backward` of what has been checked."""
+    from ltga.kernels.numba.gate_rows import gate_sources, gate_targets
+
+    ptr, col, perm, tptr, _, tpos = structure
     blocks = row_blocks(ptr.numpy())
     grad_hidden = buffers.empty((len(col), weight.size(1)), weight.dtype)
     grad_target, grad_source = torch.empty_like(per_target), torch.empty_like(per_source)

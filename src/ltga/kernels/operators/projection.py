@@ -81,7 +81,7 @@ def compact_form(x: Tensor, search: bool = True) -> Compact | None:
 
     Without ``search`` a tensor that comes for the first time is only noted: activations come once and are not worth it.
     """
-    if x.requires_grad or x.dim() != 2 or len(x) < FEWEST_ROWS or x.numel() < SMALLEST or x.device.type != "cpu":
+    if x.dim() != 2 or x.device.type != "cpu" or not may_be_compact(x):
         return None
     if x.dtype not in (torch.float32, torch.float64) or x.is_inference() or not has_compiled_kernels():
         return None
@@ -98,6 +98,11 @@ def compact_form(x: Tensor, search: bool = True) -> Compact | None:
         _known.put(x, "form", None if found is None else content, _DENSE if found is None else found)
         return found
     return known if isinstance(known, Compact) else None
+
+
+def may_be_compact(x: Tensor) -> bool:
+    """Whether a cheaper form of features ``x`` [N, F] would be worth a look."""
+    return not x.requires_grad and x.size(0) >= FEWEST_ROWS and x.numel() >= SMALLEST
 
 
 def _search(x: Tensor) -> Compact | None:
@@ -159,8 +164,10 @@ def _ordinary(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """F.linear whose output memory comes from the pool."""
+def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """F.linear whose output memory comes from the pool, if it is large."""
+    if x.size(0) * weight.size(0) * x.element_size() < buffers.SMALLEST:
+        return F.linear(x, weight, bias)
     out = buffers.empty((x.size(0), weight.size(0)), x.dtype)
     return torch.mm(x, weight.t(), out=out) if bias is None else torch.addmm(bias, x, weight.t(), out=out)
 
@@ -169,7 +176,7 @@ class _Dense(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return _product(x, weight, bias)
+        return product(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # type: ignore[override]
@@ -197,7 +204,7 @@ class _Both(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(x, left, right)
         ctx.count = count
-        return _product(x, left, left_bias), _product(x[:count], right, right_bias)
+        return product(x, left, left_bias), product(x[:count], right, right_bias)
 
     @staticmethod
     def backward(ctx: Any, grad_left: Tensor, grad_right: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]

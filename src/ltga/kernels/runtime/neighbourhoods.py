@@ -136,7 +136,10 @@ def neighbourhoods(
     if known is None:
         # Elsewhere a hash would wait for the device on every call: there torch's count of writes decides.
         content = _known.content(edge_index) if edge_index.is_cpu else None
-        with torch.inference_mode(False):  # what is kept must be usable in training later
+        if torch.is_inference_mode_enabled():
+            with torch.inference_mode(False):  # what is kept must be usable in training later
+                known = _built(edge_index, *key)
+        else:
             known = _built(edge_index, *key)
         _known.put(edge_index, key, content, known)
     return known
@@ -172,10 +175,18 @@ def _counted(edge_index: Tensor, sources: int, targets: int, self_loops: bool, f
 
     _check_form(edge_index, sources, targets)
     edges = edge_index.detach().as_subclass(Tensor).contiguous().numpy()
-    sound, *arrays = sort_edges(edges, int(flip), sources, targets, min(sources, targets) if self_loops else -1)
-    if not sound:
+    loops = min(sources, targets) if self_loops else -1
+    most = edges.shape[1] + max(loops, 0)
+    # Made here and not in compiled code, which takes longer to hand an array over than to fill a small one.
+    kept, ptr, tptr = np.empty((2, most), np.int64), np.zeros(targets + 1, np.int64), np.zeros(sources + 1, np.int64)
+    col, perm, tcol, tpos = (np.empty(most, np.int32) for _ in range(4))
+    count = sort_edges(edges, int(flip), sources, targets, loops, kept, ptr, col, perm, tptr, tcol, tpos)
+    if count < 0:
         check_edge_index(edge_index, *((targets, sources) if flip else (sources, targets)))
-    return tuple(map(torch.from_numpy, arrays))
+    if count < most:
+        kept = kept[:, :count].copy()
+        col, perm, tcol, tpos = (array[:count].copy() for array in (col, perm, tcol, tpos))
+    return tuple(map(torch.from_numpy, (kept, ptr, col, perm, tptr, tcol, tpos)))
 
 
 @torch.library.custom_op("ltga::sorted_structure", mutates_args=())

@@ -1,0 +1,158 @@
+"""A whole layer as one step of autograd: both projections, attention over sorted edges, and the bias.
+
+The numbers are those of :mod:`.projection` and :mod:`.attention` one after the other. On graphs of some hundred nodes
+the handing over from one step of autograd to the next costs as much as the arithmetic, so there is a single one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ltga.kernels.codes import SOFTMAX
+from ltga.kernels.operators import attention_torch
+from ltga.kernels.operators.dispatch import Unsaved, differentiable_gradients, wants_definition
+from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
+from ltga.kernels.operators.projection import product
+from ltga.kernels.runtime import buffers
+from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
+
+
+_NO_RAW = {dtype: torch.empty(0, 0, dtype=dtype) for dtype in (torch.float32, torch.float64)}
+
+
+class LayerOperands(NamedTuple):
+    """The tensors that a layer is a function of; all of one type, on the CPU, of shapes that fit."""
+
+    x: Tensor  # [N, F]
+    left: Tensor  # [H * C, F]
+    left_bias: Tensor | None  # [H * C]
+    right: Tensor  # [H * C, F]
+    right_bias: Tensor | None  # [H * C]
+    att: Tensor  # [1, H, C]
+    q: Tensor  # [1, H] or [E, H]; with a bound [H], numbers of which 1 + bound tanh is taken
+    keep: Tensor | None  # [E, H]
+    bias: Tensor | None  # [H * C] or [C]
+
+
+def attend_features(operands: LayerOperands, graph: Neighbourhoods, kind: Kind, bound: float = 0.0) -> Tensor:
+    """GATv2's attention over the nodes of ``x``, ``[N, H * C]`` or ``[N, C]``; the graph must be one of ours.
+
+    With a ``bound`` above 0, q is 1 + bound tanh of ``operands.q``.
+    """
+    if torch.is_grad_enabled():
+        return _Layer.apply(*operands, graph, kind, bound)  # type: ignore[no-any-return]
+    if bound > 0:
+        operands = operands._replace(q=_bounded(operands.q, bound)[0])
+    return _forward(operands, Structure(*graph.structure), kind)[0]
+
+
+def _bounded(raw: Tensor, bound: float) -> tuple[Tensor, Tensor]:
+    """(q [1, H], the hyperbolic tangent that it is made of)."""
+    bent = torch.tanh(raw)
+    return (1 + (bent if bound == 1.0 else bound * bent)).unsqueeze(0), bent
+
+
+def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor, Results]:
+    """(output, embeddings of sources and targets, what attention gave)."""
+    from ltga.kernels.operators import attention_numba
+
+    source, target = product(given.x, given.left, given.left_bias), product(given.x, given.right, given.right_bias)
+    out = buffers.empty((len(given.x), given.att.size(2) * (1 if kind.average else given.att.size(1))), source.dtype)
+    found = attention_numba.forward(_attended(given, source, target), graph, kind, out)
+    return out, source, target, found
+
+
+def _attended(given: LayerOperands, source: Tensor, target: Tensor) -> Operands:
+    _, heads, channels = given.att.shape
+    bias = None if given.bias is None else given.bias.view(-1, channels)
+    nodes = source.view(-1, heads, channels), target.view(-1, heads, channels)
+    return Operands(*nodes, given.att.view(heads, channels), q=given.q, keep=given.keep, bias=bias)
+
+
+class _Layer(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        given, (graph, ctx.kind, ctx.bound) = LayerOperands(*inputs[:-3]), inputs[-3:]
+        graph, bent = Structure(*graph.structure), None
+        if ctx.bound > 0:
+            q, bent = _bounded(given.q, ctx.bound)
+            given = given._replace(q=q)
+        out, source, target, found = _forward(given, graph, ctx.kind)
+        # The values of weights are needed for the gradient of x and for second derivatives only, those of biases for
+        # the latter only: until then they may change.
+        weights = (given.left, given.right) if given.x.requires_grad else (None, None)
+        made = given.q, bent, source, target, found.weights, found.logits
+        ctx.save_for_backward(given.x, *weights, given.att, given.keep, *made, *graph)
+        ctx.unsaved = Unsaved(*given[1:5], given.bias, None if bent is None else inputs[6])
+        ctx.set_materialize_grads(False)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None) -> tuple:  # type: ignore[override]
+        if grad is None:
+            return (None,) * (len(LayerOperands._fields) + 3)
+        x, left, right, att, keep, q, bent, source, target, weights, logits, *arrays = ctx.saved_tensors
+        graph, need = Structure(*arrays), LayerOperands(*ctx.needs_input_grad[:-3])
+        if ctx.kind.normalizer == SOFTMAX:
+            need = need._replace(q=False)  # type: ignore[arg-type]
+        if wants_definition(grad):
+            return (*_by_definition(ctx, (x, att, q, keep), graph, need, grad), None, None, None)
+        from ltga.kernels.operators.attention_numba import partial_gradients, total
+
+        _, heads, channels = att.shape
+        operands = _attended(LayerOperands(x, left, None, right, None, att, q, keep, None), source, target)
+        results = Results(grad, weights, logits, _NO_RAW[weights.dtype])
+        needed = Needed(need.x or need.left or need.left_bias, False, need.q, False, False)
+        upstream = grad.reshape(-1, 1 if ctx.kind.average else heads, channels)
+        found = partial_gradients(upstream, None, operands, graph, results, ctx.kind, needed)
+        to_left, to_right = (torch.from_numpy(each.reshape(-1, heads * channels)) for each in (found.x, found.target))
+        gx = None
+        if need.x:
+            gx = torch.mm(to_left, left, out=buffers.empty(tuple(x.shape), x.dtype)).addmm_(to_right, right)
+        return (
+            gx,
+            to_left.t() @ x if need.left else None,
+            to_left.sum(0) if need.left_bias else None,
+            to_right.t() @ x if need.right else None,
+            to_right.sum(0) if need.right_bias else None,
+            torch.from_numpy(total(found.att)[None]) if need.att else None,
+            _gradient_of_index(found.q, q, bent, ctx.bound) if need.q else None,
+            None,
+            torch.from_numpy(total(found.bias).reshape(-1)) if need.bias else None,
+            None,
+            None,
+            None,
+        )
+
+
+def _gradient_of_index(parts: np.ndarray, q: Tensor, bent: Tensor | None, bound: float) -> Tensor:
+    """Of q, or of what it was bounded from."""
+    from ltga.kernels.operators.attention_numba import total
+
+    grad = torch.from_numpy(parts if len(q) > 1 else total(parts)[None]).to(q.dtype)
+    if bent is None:
+        return grad
+    return torch.ops.aten.tanh_backward(grad[0] if bound == 1.0 else bound * grad[0], bent)  # type: ignore[no-any-return]
+
+
+def _by_definition(
+    ctx: Any, saved: tuple[Tensor, Tensor, Tensor, Tensor | None], graph: Structure, need: LayerOperands, grad: Tensor
+) -> list[Tensor | None]:
+    """Gradients that can be differentiated again."""
+    x, att, q, keep = saved
+    *linears, bias, raw = ctx.unsaved.values()
+    q = q if raw is None else raw
+    given = LayerOperands(x, *linears, att, q, keep, bias)
+
+    def definition(*own: Any) -> tuple[Tensor]:
+        mine = LayerOperands(*own)
+        mine = mine._replace(q=_bounded(mine.q, ctx.bound)[0]) if ctx.bound > 0 else mine
+        source, target = F.linear(mine.x, mine.left, mine.left_bias), F.linear(mine.x, mine.right, mine.right_bias)
+        return (attention_torch.forward(_attended(mine, source, target), graph, ctx.kind)[0].flatten(1),)
+
+    return differentiable_gradients(definition, given, need, (grad,))

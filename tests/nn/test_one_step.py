@@ -1,0 +1,152 @@
+"""The layer in one step of autograd: the long way's numbers bit for bit, and only where nobody could see a difference."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+from ltga.errors import InputError
+from ltga.nn import LTGAConv, conv
+from ltga.nn.index import EntropicIndex, GatedIndex
+from ltga.nn.one_step import may_take_one_step
+
+NODES, FEATURES = 30, 7
+EDGE_INDEX = torch.randint(0, NODES, (2, 80), generator=torch.Generator().manual_seed(0))
+KINDS = {
+    "head": {},
+    "layer": {"index": "layer", "delta": 2.0, "index_start": 1.4},
+    "log": {"index_form": "log", "index_start": 1.7},
+    "frozen": {"index": 1.5},
+    "softmax": {"index": 1.0, "normalizer": "softmax"},
+    "edge": {"index": "edge", "delta": 0.7, "index_start": 1.2},
+    "entmax": {"normalizer": "entmax", "index_start": 1.6},
+    "averaged, no bias": {"concat": False, "bias": False},
+    "dropout": {"dropout": 0.4, "add_self_loops": False},
+    "other way": {"flow": "target_to_source", "index": "edge"},
+}
+
+
+def layer_of(options, dtype=torch.float32, heads=4):
+    torch.manual_seed(1)
+    layer = LTGAConv(FEATURES, 5, heads, **options).to(dtype)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, dtype=dtype))
+    return layer
+
+
+def features(dtype=torch.float32, wants_gradient=True):
+    generator = torch.Generator().manual_seed(2)
+    return torch.randn(NODES, FEATURES, dtype=dtype, generator=generator).requires_grad_(wants_gradient)
+
+
+def takes_one_step(layer, x):
+    return may_take_one_step(layer, x, EDGE_INDEX, conv._MESSAGES)
+
+
+def result(layer, wants_gradient):
+    x = features(wants_gradient=wants_gradient)
+    layer.zero_grad()
+    torch.manual_seed(3)
+    out = layer(x, EDGE_INDEX)
+    (out * torch.arange(out.numel()).view_as(out).cos()).sum().backward()
+    return [out, x.grad, *(parameter.grad for parameter in layer.parameters())]
+
+
+@pytest.mark.parametrize("wants_gradient", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_bits_as_the_long_way(kind, wants_gradient, monkeypatch):
+    layer = layer_of(KINDS[kind])
+    assert takes_one_step(layer, features())
+    short = result(layer, wants_gradient)
+    monkeypatch.setattr(conv, "may_take_one_step", lambda *_: False)
+    for one, other in zip(short, result(layer, wants_gradient), strict=True):
+        assert (one is None and other is None) or torch.equal(one, other)
+
+
+@pytest.mark.parametrize("kind", ["head", "edge", "entmax"])
+def test_second_derivatives(kind):
+    layer = layer_of(KINDS[kind], torch.double, heads=2)
+    values = [features(torch.double), *layer.parameters()]
+    names = [name for name, _ in layer.named_parameters()]
+
+    def gradients(way):
+        layer.backend = way
+        out = torch.func.functional_call(layer, dict(zip(names, values[1:], strict=True)), (values[0], EDGE_INDEX))
+        first = torch.autograd.grad((out**2).sum(), values, create_graph=True)
+        return torch.autograd.grad(sum((grad**2).sum() for grad in first), values)
+
+    assert takes_one_step(layer, values[0])
+    for one, other in zip(gradients("auto"), gradients("torch"), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["head", "edge"])
+def test_parameters_may_change_before_a_first_derivative_only(kind):
+    layer = layer_of(KINDS[kind])
+    expected = result(layer, wants_gradient=False)[2:]
+    layer.zero_grad()
+    x = features(wants_gradient=False)
+    for twice in (False, True):
+        out = layer(x, EDGE_INDEX)
+        kept = [parameter.clone() for parameter in layer.lin_l.parameters()]
+        weights = torch.arange(out.numel()).view_as(out).cos()
+        with torch.no_grad():
+            for parameter in layer.lin_l.parameters():
+                parameter.mul_(2)
+        if twice:
+            with pytest.raises(InputError, match="second derivative"):
+                torch.autograd.grad((out * weights).sum(), [layer.bias, layer.att], create_graph=True)
+            return
+        (out * weights).sum().backward()
+        for parameter, before in zip(layer.lin_l.parameters(), kept, strict=True):
+            parameter.data.copy_(before)
+        for parameter, grad in zip(layer.parameters(), expected, strict=True):
+            assert torch.equal(parameter.grad, grad)
+
+
+class OwnIndex(EntropicIndex):
+    def forward(self, source, target, edge_index):
+        return 1 + source[edge_index[0]].mean(-1).tanh()
+
+
+class Doubled(nn.Module):
+    def forward(self, weight):
+        return 2 * weight
+
+
+def instance_method(conv):
+    conv.message = lambda x_j, alpha: x_j * alpha.unsqueeze(-1)
+
+
+TOUCHES = {
+    "linear replaced": lambda layer: setattr(layer, "lin_r", nn.Sequential(layer.lin_r)),
+    "linear hooked": lambda layer: layer.lin_l.register_forward_hook(lambda *_: None),
+    "weight parametrised": lambda layer: parametrize.register_parametrization(layer.lin_l, "weight", Doubled()),
+    "attention parametrised": lambda layer: parametrize.register_parametrization(layer, "att", Doubled()),
+    "index hooked": lambda layer: layer.index.register_forward_pre_hook(lambda *_: None),
+    "index of one's own": lambda layer: setattr(layer, "index", OwnIndex()),
+    "gate with a hook": lambda layer: (
+        setattr(layer, "index", GatedIndex(5, 4)),
+        layer.index.gate.out.register_forward_hook(lambda *_: None),
+    ),
+    "message of the instance": instance_method,
+    "backend": lambda layer: setattr(layer, "backend", "torch"),
+    "another type": lambda layer: layer.double(),
+}
+
+
+@pytest.mark.parametrize("touch", TOUCHES)
+def test_whatever_is_touched_goes_the_long_way(touch):
+    layer = layer_of({})
+    assert takes_one_step(layer, features())
+    TOUCHES[touch](layer)
+    assert not takes_one_step(layer, features())
+
+
+def test_a_values_method_of_ones_own_is_called():
+    layer = layer_of({})
+    layer.index.q = lambda: layer.index.raw * 0 + 1.5
+    frozen = layer_of({"index": 1.5})
+    frozen.load_state_dict({k: v for k, v in layer.state_dict().items() if not k.startswith("index")})
+    assert torch.equal(layer(features(), EDGE_INDEX), frozen(features(), EDGE_INDEX))
