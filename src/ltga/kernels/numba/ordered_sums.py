@@ -11,9 +11,9 @@ from ltga.kernels.numba.vectors import gather_sum_rounded, prefetch
 
 @compiled()
 def sum_rows_in_order(  # type: ignore[no-untyped-def]
-    first, last, ptr, col, edge, weights, table, table_at, after, after_at, out, out_at, channels
+    first, last, ptr, col, edge, weights, table, table_at, after, after_at, share, out, out_at, channels
 ):
-    """out[i] = sum of weights[edge] table[col], in the order of the row's edges, plus after[i] at the very end.
+    """out[i] = sum of weights[edge] table[col], in the order of the row's edges, plus share after[i] at the end.
 
     Tables are two-dimensional, and ``channels`` columns of each are meant, from ``table_at``, ``after_at`` and
     ``out_at`` on. ``after`` may be empty, one row for all, or ``out`` itself.
@@ -35,4 +35,4 @@ def sum_rows_in_order(  # type: ignore[no-untyped-def]
         gather_sum_rounded(total, 0, zeros, 0, table, stride, table_at, rows, factors, 0, end - start, channels)
         row = i if after.shape[0] > 1 else 0
         for c in range(channels):
-            out[i, out_at + c] = total[c] + after[row, after_at + c]
+            out[i, out_at + c] = total[c] + share * after[row, after_at + c]

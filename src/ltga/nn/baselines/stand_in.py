@@ -25,16 +25,16 @@ _MESSAGES = {kind: {name: getattr(kind, name) for name in MESSAGE_METHODS} for k
 know(*_KINDS)
 
 
-def may_stand_in(conv: MessagePassing, x: Tensor | SparseFeatures) -> bool:
+def may_stand_in(conv: MessagePassing, x: Tensor) -> bool:
     """Whether compiled code gives what a call of PyG's layer ``conv`` on one graph would, with nobody looking on."""
-    values = x if isinstance(x, Tensor) else x.values
+    if not sums_compiled(x, *conv.parameters()) or torch.is_autocast_enabled("cpu"):
+        return False
     if not is_untouched(conv, *_KINDS) or not sums_plain_messages(conv, _MESSAGES[type(conv)]):
         return False
-    if conv.flow != "source_to_target" or getattr(conv, "normalize", False) or getattr(conv, "lin_edge", None):
+    edge_features = getattr(conv, "lin_edge", None) is not None
+    if conv.flow != "source_to_target" or getattr(conv, "normalize", False) or edge_features:
         return False
-    linears = (part for part in conv.children() if part is not conv.aggr_module)
-    ours = sums_compiled(values, *conv.parameters(recurse=False)) and not torch.is_autocast_enabled("cpu")
-    return ours and all(is_plain_linear(linear) and sums_compiled(values, *linear.parameters()) for linear in linears)
+    return all(is_plain_linear(part) for part in conv.children() if part is not conv.aggr_module)
 
 
 def embed_features(linear: nn.Module, x: Tensor, dropout: float = 0.0, training: bool = False) -> Tensor:
@@ -54,9 +54,9 @@ def convolve(conv: GCNConv, x: Tensor | SparseFeatures, edges: WeightedEdges) ->
 def adapt(conv: FAConv, x: Tensor, start: Tensor, edges: WeightedEdges) -> Tensor:
     """``conv(x, start, edges.edge_index, edges.weight)``."""
     source, target = edges.edge_index
-    scores = conv.att_l(x).index_select(0, source) + conv.att_r(x).index_select(0, target)
-    signs = torch_dropout(scores.tanh().squeeze(1), conv.dropout, conv.training)
-    return weighted_sum(x, signs * edges.weight, edges.incidence) + conv.eps * start
+    scores = conv.att_l(x).squeeze(1).index_select(0, source) + conv.att_r(x).squeeze(1).index_select(0, target)
+    signs = torch_dropout(scores.tanh(), conv.dropout, conv.training)
+    return weighted_sum(x, signs * edges.weight, edges.incidence, start, conv.eps)
 
 
 def attend_as(conv: GATConv | GATv2Conv, x: Tensor | SparseFeatures, edge_index: Tensor) -> Tensor:
