@@ -167,7 +167,11 @@ def test_equals_the_two_layers_written_with_pyg(
     logits = model(x, edge_index)
     torch.manual_seed(6)
     hidden = F.elu(first(F.dropout(x, 0.4), edge_index))
-    assert torch.equal(logits, second(F.dropout(hidden, 0.4), edge_index))
+    expected = second(F.dropout(hidden, 0.4), edge_index)
+    if conv is GCNConv:
+        assert torch.equal(logits, expected)
+    else:  # attention weights are rounded otherwise
+        torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_parameter_count_on_cora() -> None:

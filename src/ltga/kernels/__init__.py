@@ -1,12 +1,12 @@
 """The operations of ltga.functional fused and compiled for the CPU; compiled code loads on first use."""
 
 from ltga.kernels.codes import NORMALIZERS, SCORINGS
+from ltga.kernels.operators.activations import elu, relu
 from ltga.kernels.operators.attention import aggregate, attend
 from ltga.kernels.operators.bernoulli import torch_dropout
 from ltga.kernels.operators.dropout import Part, counter_dropout
 from ltga.kernels.operators.edge_dot import edge_dot
 from ltga.kernels.operators.edge_gate import edge_mlp
-from ltga.kernels.operators.elu import elu
 from ltga.kernels.operators.gate_step import GateOperands, gate_features
 from ltga.kernels.operators.joint_scores import joint_scores
 from ltga.kernels.operators.layer import LayerOperands, attend_features
@@ -47,6 +47,7 @@ __all__ = [
     "neighbourhoods",
     "project",
     "project_both",
+    "relu",
     "sparse_form",
     "torch_dropout",
 ]

@@ -21,6 +21,7 @@ from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.dense.linear import Linear
 
 from ltga.errors import InputError
+from ltga.kernels.operators.dispatch import transformed
 from ltga.kernels.runtime.backends import MOST_CHANNELS, has_compiled_kernels, has_triton, runs_triton
 
 is_exporting = getattr(torch.compiler, "is_exporting", lambda: False)  # torch 2.6 cannot tell
@@ -152,10 +153,3 @@ def _propagates_as_pyg_does(layer: MessagePassing) -> bool:
 @cache
 def _generated_modules(kind: type) -> frozenset[str]:
     return frozenset(f"{base.__module__}_{base.__name__}_propagate" for base in kind.__mro__)
-
-
-def transformed() -> bool:
-    """Whether torch.func or forward-mode differentiation is at work, which compiled code cannot see."""
-    if torch.compiler.is_compiling():
-        return False
-    return torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ltga.kernels import Part, counter_dropout, torch_dropout
+from ltga.kernels import Part, SparseFeatures, compact_form, counter_dropout, torch_dropout
+from ltga.kernels.operators.bernoulli import draw
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,3 +32,21 @@ class Draws:
     def mask(self, edges: int, heads: int, p: float, dtype: torch.dtype, device: torch.device) -> Tensor:
         """0 or 1/(1-p) per edge and head, drawn exactly as dropout on such weights would."""
         return self.drop(torch.ones(edges, heads, dtype=dtype, device=device), p)
+
+
+def drop_input(x: Tensor, p: float, training: bool) -> Tensor | SparseFeatures:
+    """``torch_dropout(x, p, training)`` with the same mask, but sparse where ``x`` are constant, mostly zero features."""
+    if not training or p == 0.0:
+        return x
+    compact = compact_form(x) if x.is_contiguous() else None
+    if not isinstance(compact, SparseFeatures):
+        return torch_dropout(x, p)
+    return compact.with_values(values_after_dropout(compact, p))
+
+
+def values_after_dropout(x: SparseFeatures, p: float) -> Tensor:
+    """The stored values after dropout by torch's numbers, drawn as for the dense matrix: zeros have theirs too."""
+    if p == 1.0:
+        return torch.zeros_like(x.values)
+    kept = draw(x.shape[0] * x.shape[1], 1 - p, x.positions)
+    return x.values * kept.to(x.values.dtype).div_(1 - p)

@@ -97,8 +97,8 @@ class _Emitter:
     def add(self, a: Any, b: Any) -> Any:
         return self.builder.fadd(a, b, flags=RELAXED)
 
-    def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
-        return self.builder.fadd(self.builder.fmul(a, b, flags=RELAXED), c, flags=RELAXED)
+    def multiply_add(self, a: Any, b: Any, c: Any, flags: tuple[str, ...] = RELAXED) -> Any:
+        return self.builder.fadd(self.builder.fmul(a, b, flags=flags), c, flags=flags)
 
     def chunks(self, channels: Any, widths: tuple[int, ...] = WIDTHS) -> Iterator[tuple[int, Any]]:
         """Cut ``channels`` into chunks, widest first; what the caller emits runs for every chunk."""
@@ -208,31 +208,39 @@ def gatv2_logit(typingctx, source, source_at, target, target_at, att, att_at, ch
     return source.dtype(source, source_at, target, target_at, att, att_at, channels, slope), codegen
 
 
-@intrinsic
-def gather_sum(  # type: ignore[no-untyped-def]
-    typingctx, total, at, base, base_at, table, stride, offset, rows, factors, first, last, channels
-):
-    """total[at + c] = base[base_at + c] + sum of factors[m] * table[rows[m] * stride + offset + c], first..last."""
-    if not _flat(total, base, table, rows, factors):
-        return None
+def _gathering(name: str, flags: tuple[str, ...]) -> Any:
+    def gather(  # type: ignore[no-untyped-def]
+        typingctx, total, at, base, base_at, table, stride, offset, rows, factors, first, last, channels
+    ):
+        """total[at + c] = base[base_at + c] + sum of factors[m] * table[rows[m] * stride + offset + c], first..last."""
+        if not _flat(total, base, table, rows, factors):
+            return None
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        emit = _Emitter(context, builder, signature, arguments)
-        for width, c in emit.chunks(emit.integer(11), WIDE):
-            place, column = builder.add(emit.integer(1), c), builder.add(emit.integer(6), c)
-            start = emit.load(emit.array(2), builder.add(emit.integer(3), c), width)
-            running = cgutils.alloca_once_value(builder, start)
-            with cgutils.for_range_slice(builder, emit.integer(9), emit.integer(10), WORD(1), WORD) as (m, _):
-                row = builder.add(builder.mul(emit.entry(7, m), emit.integer(5)), column)
-                factor = emit.spread(emit.entry(8, m), width)
-                value = emit.multiply_add(factor, emit.load(emit.array(4), row, width), builder.load(running))
-                builder.store(value, running)
-            emit.store(builder.load(running), emit.array(0), place, width)
-        return context.get_dummy_value()
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            emit = _Emitter(context, builder, signature, arguments)
+            for width, c in emit.chunks(emit.integer(11), WIDE):
+                place, column = builder.add(emit.integer(1), c), builder.add(emit.integer(6), c)
+                start = emit.load(emit.array(2), builder.add(emit.integer(3), c), width)
+                running = cgutils.alloca_once_value(builder, start)
+                with cgutils.for_range_slice(builder, emit.integer(9), emit.integer(10), WORD(1), WORD) as (m, _):
+                    row = builder.add(builder.mul(emit.entry(7, m), emit.integer(5)), column)
+                    factor = emit.spread(emit.entry(8, m), width)
+                    term = emit.load(emit.array(4), row, width)
+                    builder.store(emit.multiply_add(factor, term, builder.load(running), flags), running)
+                emit.store(builder.load(running), emit.array(0), place, width)
+            return context.get_dummy_value()
 
-    return types.void(
-        total, at, base, base_at, table, stride, offset, rows, factors, first, last, channels
-    ), codegen  # fmt: skip
+        return types.void(
+            total, at, base, base_at, table, stride, offset, rows, factors, first, last, channels
+        ), codegen  # fmt: skip
+
+    gather.__name__ = gather.__qualname__ = name
+    return intrinsic(gather)
+
+
+gather_sum = _gathering("gather_sum", RELAXED)
+# Every product rounded before it is added, as when torch makes messages and then adds them up: the same bits.
+gather_sum_rounded = _gathering("gather_sum_rounded", ())
 
 
 @intrinsic

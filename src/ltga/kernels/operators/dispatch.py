@@ -110,6 +110,13 @@ def is_observed() -> bool:
     return torch.compiler.is_compiling() or _get_current_dispatch_mode() is not None
 
 
+def transformed() -> bool:
+    """Whether torch.func or forward-mode differentiation is at work, which compiled code cannot see."""
+    if torch.compiler.is_compiling():
+        return False
+    return torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0
+
+
 def wants_definition(*grads: Tensor | None) -> bool:
     """Whether a backward pass must go through plain torch: it will be differentiated, or is batched."""
     return torch.is_grad_enabled() or any(

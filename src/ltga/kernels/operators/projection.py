@@ -139,7 +139,8 @@ def project(x: Tensor | Compact, weight: Tensor, bias: Tensor | None) -> Tensor:
         return project_sparse(x.values, x.ptr, x.col, weight, bias)
     if isinstance(x, DistinctRows):
         return _Distinct.apply(x, weight, bias)
-    if not _ordinary(x, weight) or x.size(0) * weight.size(0) * x.element_size() < buffers.SMALLEST:
+    large = max(weight.size(0), x.size(1) if x.requires_grad else 0)  # a wide input's gradient is large too
+    if not _ordinary(x, weight) or x.size(0) * large * x.element_size() < buffers.SMALLEST:
         return F.linear(x, weight, bias)
     return _Dense.apply(x, weight, bias)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from ltga.kernels import relu
 from ltga.nn.backbones.stack import NORMS, AttentionStack
 
 
@@ -62,7 +62,7 @@ class ClassicStack(AttentionStack):
 
     def block(self, layer: int, x: Tensor, edge_index: Any, edge_attr: Tensor | None) -> Tensor:
         mixed = self.convs[layer](x, edge_index, edge_attr) + self.skips[layer](x)
-        return self.drop(F.relu(self.norms[layer](mixed)), layer)
+        return self.drop(relu(self.norms[layer](mixed)), layer)
 
     def end(self, x: Tensor) -> Tensor:
         logits: Tensor = self.out(x)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import FAConv
 
 from ltga.errors import InputError
-from ltga.kernels import torch_dropout
+from ltga.kernels import relu, torch_dropout
+from ltga.kernels.operators.weighted_sum import sums_compiled
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_edges
+from ltga.nn.baselines.stand_in import adapt, embed_features, may_stand_in
 from ltga.nn.interface import Network
+from ltga.nn.projections import projected
 
 
 class FAGCN(Network):
@@ -70,13 +72,16 @@ class FAGCN(Network):
 
     def hidden(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
         """The propagated representation ``[N, width]`` that the classifier reads."""
-        edges, weight = self._edges(edge_index, x.size(0), x.dtype)
-        x = F.relu(self.embed(torch_dropout(x, self.dropout, self.training)))
+        edges = self._edges(edge_index, x.size(0), x.dtype)
+        x = relu(embed_features(self.embed, x, self.dropout, self.training))
         embedded = x = torch_dropout(x, self.dropout, self.training)
         for conv in self.convs:
-            x = conv(x, embedded, edges, weight)
+            if may_stand_in(conv, x):
+                x = adapt(conv, x, embedded, edges)
+            else:
+                x = conv(x, embedded, edges.edge_index, edges.weight)
         return x
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
-        logits: Tensor = self.classify(self.hidden(x, edge_index))
-        return logits
+        hidden = self.hidden(x, edge_index)
+        return projected(self.classify, hidden, sums_compiled(hidden))

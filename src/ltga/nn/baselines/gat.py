@@ -9,9 +9,11 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GATv2Conv
 
 from ltga.errors import InputError
-from ltga.kernels import torch_dropout
+from ltga.kernels import elu, torch_dropout
 from ltga.nn.baselines.propagation import sound_edges
+from ltga.nn.baselines.stand_in import attend_as, may_stand_in
 from ltga.nn.interface import LayerWeights, Network
+from ltga.nn.masks import drop_input
 
 
 class GAT(Network):
@@ -78,7 +80,7 @@ class GAT(Network):
         """The representation ``[N, hidden_channels * heads]`` that the last layer reads (before dropout)."""
         edge_index = sound_edges(edge_index, x.size(0))
         for layer in range(len(self.convs) - 1):
-            x = F.elu(self._apply_layer(layer, x, edge_index, edge_attr))
+            x = elu(self._apply_layer(layer, x, edge_index, edge_attr))
         return x
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
@@ -111,8 +113,11 @@ class GAT(Network):
         if edge_attr is not None and self.edge_dim is None:
             width = edge_attr.size(1) if edge_attr.dim() == 2 else 1
             raise InputError(f"edge_attr: the model was built without edge_dim; build it with edge_dim={width}")
-        x = torch_dropout(x, self.dropout, self.training)
-        out: Tensor = self.convs[layer](x, edge_index, edge_attr)
+        conv = self.convs[layer]
+        if edge_attr is None and may_stand_in(conv, x):
+            drop = torch_dropout if layer else drop_input
+            return attend_as(conv, drop(x, self.dropout, self.training), edge_index)
+        out: Tensor = conv(torch_dropout(x, self.dropout, self.training), edge_index, edge_attr)
         return out
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 from torch_geometric.nn.dense.linear import Linear
 
 from ltga.errors import InputError
-from ltga.kernels import torch_dropout
+from ltga.kernels import elu, torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_edges
+from ltga.nn.baselines.stand_in import convolve, may_stand_in
 from ltga.nn.interface import Network
+from ltga.nn.masks import drop_input
+from ltga.nn.projections import projected
 
 
 class GCN(Network):
@@ -77,14 +79,18 @@ class GCN(Network):
     def hidden(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
         """The representation ``[N, hidden_channels * heads]`` that the last layer reads (before dropout)."""
         for layer in range(len(self.convs) - 1):
-            x = F.elu(self._apply_layer(layer, x, edge_index))
+            x = elu(self._apply_layer(layer, x, edge_index))
         return x
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
         return self._apply_layer(len(self.convs) - 1, self.hidden(x, edge_index), edge_index)
 
     def _apply_layer(self, layer: int, x: Tensor, edge_index: Tensor) -> Tensor:
+        edges, conv = self._edges(edge_index, x.size(0), x.dtype), self.convs[layer]
+        if may_stand_in(conv, x):
+            dropped = (torch_dropout if layer else drop_input)(x, self.dropout, self.training)
+            out = convolve(conv, dropped, edges)
+            return out + projected(self.skips[layer], dropped, True) if self.skips else out
         x = torch_dropout(x, self.dropout, self.training)
-        edges, weight = self._edges(edge_index, x.size(0), x.dtype)
-        out: Tensor = self.convs[layer](x, edges, weight)
+        out = conv(x, edges.edge_index, edges.weight)
         return out + self.skips[layer](x) if self.skips else out

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ltga.errors import InputError
-from ltga.kernels import torch_dropout
+from ltga.kernels import relu, torch_dropout
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_operator
+from ltga.nn.baselines.stand_in import embed_features
 from ltga.nn.interface import Network
 
 
@@ -91,8 +91,11 @@ class GPRGNN(Network):
 
         In this model all propagation comes after that layer, so it does not depend on the edges.
         """
-        for linear in list(self.linears)[:-1]:
-            x = F.relu(linear(torch_dropout(x, self.dropout, self.training)))
+        for layer, linear in enumerate(list(self.linears)[:-1]):
+            if layer == 0:
+                x = relu(embed_features(linear, x, self.dropout, self.training))
+            else:
+                x = relu(linear(torch_dropout(x, self.dropout, self.training)))
         return x
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ltga.errors import InputError
-from ltga.kernels import torch_dropout
+from ltga.kernels import relu, torch_dropout
+from ltga.kernels.operators.rounds import rounds
+from ltga.kernels.operators.weighted_sum import sums_compiled
 from ltga.nn.baselines.propagation import OncePerGraph, SparseOperator, hop_matrices, symmetric_normalized
+from ltga.nn.baselines.stand_in import embed_features
 from ltga.nn.interface import Network
+from ltga.nn.projections import projected
 
 
 def hop_operators(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> tuple[SparseOperator, SparseOperator]:
@@ -86,12 +89,15 @@ class H2GCN(Network):
     def hidden(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
         """All rounds side by side, ``[N, (2^(K+1) - 1) * width]``: the classifier's input before dropout."""
         one_hop, two_hops = self._hops(edge_index, x.size(0), x.dtype)
-        rounds = [F.relu(self.embed(x))]
+        ego = relu(embed_features(self.embed, x))
+        if sums_compiled(ego):
+            hops = ((hop.edges.incidence, hop.edges.weight) for hop in (one_hop, two_hops))
+            return rounds(ego, *hops, self.num_layers)
+        made = [ego]
         for _ in range(self.num_layers):
-            rounds.append(torch.cat([one_hop(rounds[-1]), two_hops(rounds[-1])], dim=1))
-        return torch.cat(rounds, dim=1)
+            made.append(torch.cat([one_hop(made[-1]), two_hops(made[-1])], dim=1))
+        return torch.cat(made, dim=1)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
         hidden = torch_dropout(self.hidden(x, edge_index), self.dropout, self.training)
-        logits: Tensor = self.classify(hidden)
-        return logits
+        return projected(self.classify, hidden, sums_compiled(hidden))

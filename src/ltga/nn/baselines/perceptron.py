@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ltga.errors import InputError
-from ltga.kernels import SparseFeatures, compact_form, torch_dropout
-from ltga.kernels.operators.bernoulli import drop_stored
-from ltga.nn.entitlement import may_compile
+from ltga.kernels import torch_dropout
+from ltga.nn.baselines.stand_in import embed_features
 from ltga.nn.interface import Network
-from ltga.nn.projections import projected
 
 
 class Perceptron(Network):
@@ -58,19 +55,7 @@ class Perceptron(Network):
         return self._apply_layer(len(self.linears) - 1, self.hidden(x))
 
     def _apply_layer(self, layer: int, x: Tensor) -> Tensor:
-        """A linear layer on what dropout leaves; of a bag of words only what is not zero is multiplied."""
-        sparse = _as_sparse(x) if layer == 0 else None
-        if sparse is None:
-            out: Tensor = self.linears[layer](torch_dropout(x, self.dropout, self.training))
-            return out
-        if self.training and self.dropout > 0:
-            sparse = sparse.with_values(drop_stored(sparse, self.dropout))
-        return projected(self.linears[layer], sparse, compiled=True)
-
-
-def _as_sparse(x: Tensor) -> SparseFeatures | None:
-    """Features that are mostly zeros and came before, as such."""
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or not may_compile("auto", x):
-        return None
-    found = compact_form(x, search=False) if x.is_contiguous() else None
-    return found if isinstance(found, SparseFeatures) else None
+        if layer == 0:
+            return embed_features(self.linears[0], x, self.dropout, self.training)
+        out: Tensor = self.linears[layer](torch_dropout(x, self.dropout, self.training))
+        return out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -13,6 +15,7 @@ from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from ltga.errors import GraphError
+from ltga.kernels.operators.weighted_sum import Incidence, sums_compiled, weighted_sum
 from ltga.kernels.runtime.memo import TensorMemo
 from ltga.kernels.runtime.neighbourhoods import check_edge_index
 
@@ -74,11 +77,26 @@ class OncePerGraph(Generic[T]):
         return type(self), (self._build,)
 
 
+@dataclass(frozen=True, eq=False)
+class WeightedEdges:
+    """Edges ``[2, E]`` with a fixed weight each ``[E]``, between as many sources and targets as ``sizes`` says."""
+
+    edge_index: Tensor
+    weight: Tensor
+    sizes: tuple[int, int]
+
+    @cached_property
+    def incidence(self) -> Incidence:
+        """The same edges sorted, for compiled sums."""
+        with torch.inference_mode(False):  # what is kept must be usable in training later
+            return Incidence.of(self.edge_index, *self.sizes)
+
+
 class SparseOperator:
     r"""The linear map :math:`X \mapsto A X` of a fixed sparse matrix, differentiable in :math:`X`.
 
-    Keeps :math:`A` and :math:`A^\top` in CSR form, because transposing in every backward pass
-    costs several times the product itself.
+    Compiled sums over its entries where those can be had; elsewhere torch's sparse product, which keeps :math:`A` and
+    :math:`A^\top` in CSR form, because transposing in every backward pass costs several times the product itself.
 
     Args:
         matrix: scipy sparse :math:`A` of shape ``[N, M]``; the operator takes ``[M, F]`` to ``[N, F]``.
@@ -91,11 +109,31 @@ class SparseOperator:
     """
 
     def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype, device: torch.device) -> None:
-        self.matrix = _to_torch_csr(matrix, dtype, device)
-        self.transpose = _to_torch_csr(matrix.T.tocsr(), dtype, device)
+        matrix.sum_duplicates()
+        self._matrix, self._dtype, self._device = matrix, dtype, device
+
+    @cached_property
+    def edges(self) -> WeightedEdges:
+        """Every entry as an edge from its column to its row, row by row."""
+        entries = self._matrix.tocoo()
+        with torch.inference_mode(False):
+            edge_index = torch.from_numpy(np.stack([entries.col, entries.row]).astype(np.int64))
+            weight = torch.from_numpy(entries.data).to(self._dtype)
+        return WeightedEdges(edge_index, weight, (self._matrix.shape[1], self._matrix.shape[0]))
+
+    @cached_property
+    def products(self) -> tuple[Tensor, Tensor]:
+        """The matrix and its transpose as torch takes them."""
+        with torch.inference_mode(False):
+            matrix, transpose = (
+                _to_torch_csr(matrix, self._dtype, self._device) for matrix in (self._matrix, self._matrix.T.tocsr())
+            )
+        return matrix, transpose
 
     def __call__(self, x: Tensor) -> Tensor:
-        out: Tensor = _SparseProduct.apply(x, self.matrix, self.transpose)  # type: ignore[no-untyped-call]
+        if sums_compiled(x):
+            return weighted_sum(x, self.edges.weight, self.edges.incidence)
+        out: Tensor = _SparseProduct.apply(x, *self.products)  # type: ignore[no-untyped-call]
         return out
 
 
@@ -111,7 +149,6 @@ class _SparseProduct(torch.autograd.Function):
 
 
 def _to_torch_csr(matrix: sp.csr_matrix, dtype: torch.dtype, device: torch.device) -> Tensor:
-    matrix.sum_duplicates()
     with warnings.catch_warnings():
         # torch calls its CSR layout beta once per process; the product used here is stable.
         warnings.filterwarnings("ignore", message="Sparse (CSR|invariant)", category=UserWarning)
@@ -124,16 +161,15 @@ def _to_torch_csr(matrix: sp.csr_matrix, dtype: torch.dtype, device: torch.devic
         )
 
 
-def gcn_edges(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def gcn_edges(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> WeightedEdges:
     r"""Edges and weights of GCN's :math:`\hat D^{-1/2} (A + I) \hat D^{-1/2}`.
 
     Missing self-loops are added; degrees count incoming edges.
 
-    >>> gcn_edges(torch.tensor([[0], [1]]), 2, torch.float32)[1]
+    >>> gcn_edges(torch.tensor([[0], [1]]), 2, torch.float32).weight
     tensor([0.7071, 1.0000, 0.5000])
     """
-    edges, weight = gcn_norm(edge_index, None, num_nodes, dtype=dtype)
-    return edges, weight
+    return WeightedEdges(*gcn_norm(edge_index, None, num_nodes, dtype=dtype), (num_nodes, num_nodes))
 
 
 def gcn_operator(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> SparseOperator:
@@ -143,9 +179,9 @@ def gcn_operator(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> Spar
     tensor([[1.0000, 0.0000],
             [0.7071, 0.5000]])
     """
-    edges, weight = gcn_edges(edge_index, num_nodes, dtype)
-    source, target = edges.cpu().numpy()
-    matrix = sp.csr_matrix((weight.cpu().numpy(), (target, source)), shape=(num_nodes, num_nodes))
+    edges = gcn_edges(edge_index, num_nodes, dtype)
+    source, target = edges.edge_index.cpu().numpy()
+    matrix = sp.csr_matrix((edges.weight.cpu().numpy(), (target, source)), shape=edges.sizes)
     return SparseOperator(matrix, dtype, edge_index.device)
 
 
