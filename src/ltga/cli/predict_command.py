@@ -60,6 +60,9 @@ def predict_to_file(
         names = class_names_of(finished, data)
         predicted = Predictions.of(finished, given, ids, names, batch_size, fanout)
     write_atomic(out, predicted.write_csv if out.suffix == ".csv" else predicted.write_parquet)
+    if isinstance(finished, TaskRun) and finished.task == "link prediction":
+        meant = "p_edge was learned where one of three pairs is an edge"
+        say(console, f"{meant}: rank pairs by it; among all pairs edges are rarer.")
     say(console, f"{len(ids):,} predictions of {finished.typed.config.method} are in {out}.")
 
 
