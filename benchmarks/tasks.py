@@ -4,7 +4,7 @@
     python benchmarks/tasks.py --tasks mutag,esol --seeds 2 --set epochs=3 --store /tmp/runs --out /tmp/tasks.json
 
 Runs are kept in the store, so the same command goes on where it was stopped, and several may work at once. Tasks that
---out has already, with the same seeds and settings, stay in it when others are added with --tasks.
+--out has already, with the same settings, stay in it when others are added with --tasks; each says its seeds.
 """
 
 from __future__ import annotations
@@ -136,14 +136,13 @@ def _cell(metric: str, row: Mapping[str, Any] | None) -> str:
     return shown(metric, row["mean"]) + ("" if row["sd"] is None else f" ± {shown(metric, row['sd'])}")
 
 
-def earlier(path: Path, seeds: int, settings: Sequence[str]) -> dict[str, Any]:
-    """Tasks that were compared before, with as many seeds and the same settings."""
+def earlier(path: Path, settings: Sequence[str]) -> dict[str, Any]:
+    """Tasks that were compared before with the same settings."""
     try:
         stored = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
-    same = stored.get("seeds") == seeds and stored.get("settings") == list(settings)
-    return dict(stored["tasks"]) if same else {}
+    return dict(stored["tasks"]) if stored.get("settings") == list(settings) else {}
 
 
 def main() -> None:
@@ -159,15 +158,13 @@ def main() -> None:
     unknown = [name for name in names if name not in EVERY]
     if unknown:
         parser.error(f"--tasks: no task is called {unknown[0]!r}; known are {', '.join(EVERY)}")
-    found = earlier(given.out, given.seeds, given.set)
+    found = earlier(given.out, given.set)
     for name in names:
-        found[name] = plain(
-            compare(
-                name, given.methods.split(","), given.seeds, parse_changes(given.set), Store(given.store, "--store")
-            )
-        )
+        store = Store(given.store, "--store")
+        entry = compare(name, given.methods.split(","), given.seeds, parse_changes(given.set), store)
+        found[name] = plain({"seeds": given.seeds, **entry})
         found = {task: found[task] for task in EVERY if task in found}
-        content = {"seeds": given.seeds, "settings": given.set, "environment": environment(), "tasks": found}
+        content = {"settings": given.set, "environment": environment(), "tasks": found}
         text = json.dumps(content, indent=1, allow_nan=False) + "\n"
         write_atomic(given.out, lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
     print(table(found))

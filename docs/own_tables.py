@@ -30,6 +30,11 @@ def noise() -> str:
     return markdown(*recipe.noise_rows(_own("recipe-noise"), EXPERIMENTS["recipe-noise"].datasets))
 
 
+def bars() -> str:
+    """How far the recommended method is from the best rival under noise, at every budget of epochs."""
+    return markdown(*recipe.bar_rows(_own("recipe-noise"), EXPERIMENTS["recipe-noise"].datasets))
+
+
 def recommended() -> str:
     """The recommended protocol on the benchmarks."""
     return markdown(*recipe.against_rows(_own("recipe"), EXPERIMENTS["recipe"].datasets))
@@ -85,4 +90,4 @@ def _own(experiment: str | None = None) -> list[Record]:
     return list(find_records(EXPERIMENTS[experiment].runs, records).values())
 
 
-OWN_TABLES = (development, noise, recommended, roman, deep, when)
+OWN_TABLES = (development, noise, bars, recommended, roman, deep, when)

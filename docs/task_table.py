@@ -31,14 +31,15 @@ def tasks() -> str:
         sign = -1 if entry["metric"] in ERRORS else 1
         best = max(plain, key=lambda row: sign * row["mean"], default=None)
         cells.append("" if best is None else f"{best['label']} {shown(entry['metric'], best['mean'])}")
-        rows.append([name, entry["metric"], *cells])
+        rows.append([name, entry["metric"], str(entry["seeds"]), *cells])
     labels = [METHODS[method].label for method in columns]
     settings = f" With {', '.join(found['settings'])}." if found["settings"] else ""
     note = (
-        f"Test scores, mean ± s.d. over {found['seeds']} seeds or folds; in brackets the mean difference from GATv2 on "
-        f"the same ones, and on how many the method does better. mae and rmse are errors: lower is better.{settings}"
+        "Test scores, mean ± s.d. over as many seeds or folds as the third column says; in brackets the mean "
+        "difference from GATv2 on the same ones, and on how many the method does better. mae and rmse are errors: "
+        f"lower is better.{settings}"
     )
-    return markdown(["task", "judged by", *labels, "best without training"], rows) + f"\n\n{note}"
+    return markdown(["task", "judged by", "seeds", *labels, "best without training"], rows) + f"\n\n{note}"
 
 
 def _task_cell(metric: str, row: dict[str, Any] | None) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from ltga.study.recipe import against_rows
+from ltga.study.recipe import against_rows, bar_rows
 
 
 def record(method: str, seed: int, test: float) -> dict[str, Any]:
@@ -39,3 +39,21 @@ def test_two_pairs_get_no_p() -> None:
     records = [record(method, seed, 0.5 + seed / 10) for method in ("gatv2", "sparsemax") for seed in (1, 2)]
     header, rows = against_rows(records, ["cora"])
     assert dict(zip(header, rows[1]))["p"] == ""
+
+
+def test_a_bar_is_the_gap_to_the_best_rival_of_each_budget_over_the_seeds_all_have() -> None:
+    def run(method: str, seed: int, early: float, late: float) -> dict[str, Any]:
+        course = {"val_accuracy": [early] * 30 + [late] * 170, "q": [{"mean": [[1.2, 1.7]] * 200}]}
+        return {**record(method, seed, late), "trajectory": course, "best_epoch": 40}
+
+    records = [run("gatv2", seed, 0.3, 0.9) for seed in (1, 2)]
+    records += [run("entmax-1.5", seed, 0.4 + seed / 100, 0.8) for seed in (1, 2, 3)]
+    records += [run("entmax-head", seed, 0.4, 0.85) for seed in (1, 2)]
+    header, rows = bar_rows(records, ["cora", "pubmed"])
+    assert len(rows) == 1
+    cells = dict(zip(header, rows[0]))
+    assert cells["seeds"] == "2"
+    assert cells["by epoch 20"] == "-1.5±0.5 (α-entmax, α = 1.5)"
+    assert cells["by epoch 40"] == cells["test"] == "-5.0±0.0 (GATv2)"
+    assert cells["fixed index that validation prefers"] == "GATv2"
+    assert cells["learned, lowest to highest head"] == "1.20 to 1.70"

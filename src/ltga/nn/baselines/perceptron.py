@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ltga.errors import InputError
 from ltga.kernels import torch_dropout
+from ltga.nn.baselines.stand_in import embed_features
 from ltga.nn.interface import Network
 
 
@@ -46,10 +47,15 @@ class Perceptron(Network):
 
     def hidden(self, x: Tensor, edge_index: Tensor | None = None, edge_attr: Tensor | None = None) -> Tensor:
         """The representation ``[N, hidden_channels * heads]`` that the last layer reads (before dropout)."""
-        for linear in self.linears[:-1]:
-            x = F.elu(linear(torch_dropout(x, self.dropout, self.training)))
+        for layer in range(len(self.linears) - 1):
+            x = F.elu(self._apply_layer(layer, x))
         return x
 
     def forward(self, x: Tensor, edge_index: Tensor | None = None, edge_attr: Tensor | None = None) -> Tensor:
-        out: Tensor = self.linears[-1](torch_dropout(self.hidden(x), self.dropout, self.training))
+        return self._apply_layer(len(self.linears) - 1, self.hidden(x))
+
+    def _apply_layer(self, layer: int, x: Tensor) -> Tensor:
+        if layer == 0:
+            return embed_features(self.linears[0], x, self.dropout, self.training)
+        out: Tensor = self.linears[layer](torch_dropout(x, self.dropout, self.training))
         return out
