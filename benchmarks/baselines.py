@@ -4,7 +4,8 @@
 
 The paper's sizes and dropout; a training step on all nodes, and an evaluation. H2GCN, which PyG does not have, is
 written with torch's sparse products. Everything is measured twice: as it is, and with an allocator told to keep freed
-memory, as the command line does. With one thread times are of the processor, so that other work on the machine counts less.
+memory, as the command line does. With one thread times are of the processor, so that other work on the machine
+counts less.
 """
 
 from __future__ import annotations
