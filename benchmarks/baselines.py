@@ -1,10 +1,11 @@
-"""An epoch of every published network: ours against the same written with PyG's layers, interleaved, as ratios of one run.
+"""An epoch of every published network: ours against the same with PyG's layers, interleaved, as ratios of one run.
 
     OMP_NUM_THREADS=1 python benchmarks/baselines.py --out benchmarks/results/baselines.json
 
-The paper's sizes and dropout; a training step on all nodes, and an evaluation. H2GCN, which PyG does not have, is written
-with torch's sparse products. Everything is measured twice: as it is, and with an allocator told to keep freed memory, as
-the command line does. With one thread times are of the processor, so that other work on the machine counts less.
+The paper's sizes and dropout; a training step on all nodes, and an evaluation. H2GCN, which PyG does not have, is
+written with torch's sparse products. Everything is measured twice: as it is, and with an allocator told to keep freed
+memory, as the command line does. With one thread times are of the processor, so that other work on the machine
+counts less.
 """
 
 from __future__ import annotations

@@ -76,6 +76,18 @@ def speed() -> str:
     return f"{markdown(header, rows)}\n\n{whole}\n\n{note}"
 
 
+def published_networks() -> str:
+    """An epoch of the published networks against PyG's layers, from benchmarks/results/baselines.json."""
+    measured = json.loads((ROOT / "benchmarks" / "results" / "baselines.json").read_text())["milliseconds"]
+    rows = []
+    for graph, networks in measured["default"].items():
+        for name, found in networks.items():
+            reusing = measured["reusing"][graph][name]["faster"]
+            times = [f"{found[form]:,.0f} ms" for form in ("pyg", "ours")]
+            rows.append([graph, name, *times, f"**{found['faster']:.1f}×**", f"{reusing:.1f}×"])
+    return markdown(["graph", "network", "PyG's layers", "ours", "faster", "faster, reusing memory"], rows)
+
+
 def benchmarks() -> str:
     """Everything benchmarks/run.py measured."""
     return table(json.loads((ROOT / "benchmarks" / "results.json").read_text()))
@@ -390,6 +402,7 @@ TABLES: dict[str, Callable[[], str]] = {
     for made in (
         speed,
         benchmarks,
+        published_networks,
         results,
         reproduced,
         moved,

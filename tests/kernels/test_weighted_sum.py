@@ -1,4 +1,4 @@
-"""Sums over neighbourhoods against torch one message at a time: the same bits, and the derivatives of a dense matrix."""
+"""Sums over neighbourhoods against torch's messages: the same bits, and the derivatives of a dense matrix."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def test_against_a_dense_matrix() -> None:
 
 def test_first_and_second_derivatives() -> None:
     x, weights, edges = _case(torch.float64, 2)
-    graph, start = Incidence.of(edges, SOURCES, TARGETS), torch.randn(TARGETS, 2, dtype=torch.float64, requires_grad=True)
+    graph, start = (
+        Incidence.of(edges, SOURCES, TARGETS),
+        torch.randn(TARGETS, 2, dtype=torch.float64, requires_grad=True),
+    )
 
     def sums(*inputs: Tensor) -> Tensor:
         return weighted_sum(inputs[0], inputs[1], graph, inputs[2], 0.7)

@@ -1,4 +1,4 @@
-"""Networks through compiled sums against PyG's layers as they are, against dense float64, and under everybody's eyes."""
+"""Networks through compiled sums against PyG's layers, against dense float64, and under everybody's eyes."""
 
 from __future__ import annotations
 
@@ -178,7 +178,8 @@ def test_what_a_user_changed_is_not_stood_in_for() -> None:
         assert not stand_in.may_stand_in(FAConv(FEATURES, normalize=False), x)
 
 
-@pytest.mark.parametrize("model_class", [GAT, GATv2])  # the others prepare a graph by reading it, which torch.func hides
+# The others prepare a graph by reading it, which cannot be done inside torch.func.
+@pytest.mark.parametrize("model_class", [GAT, GATv2])
 def test_torch_func_sees_through(model_class: Callable[..., nn.Module]) -> None:
     x, edges = _graph("dense")
     model = model_class(FEATURES, CLASSES, hidden_channels=4, heads=2).eval()

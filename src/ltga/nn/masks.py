@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ltga.kernels import Part, SparseFeatures, compact_form, counter_dropout, torch_dropout
-from ltga.kernels.operators.bernoulli import draw
+from ltga.kernels.operators.bernoulli import drop_stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +35,10 @@ class Draws:
 
 
 def drop_input(x: Tensor, p: float, training: bool) -> Tensor | SparseFeatures:
-    """``torch_dropout(x, p, training)`` with the same mask, but sparse where ``x`` are constant, mostly zero features."""
+    """``torch_dropout(x, p, training)`` with the same mask, but sparse where ``x`` came before and is mostly zeros."""
     if not training or p == 0.0:
         return x
-    compact = compact_form(x) if x.is_contiguous() else None
+    compact = compact_form(x, search=False) if x.is_contiguous() else None
     if not isinstance(compact, SparseFeatures):
         return torch_dropout(x, p)
-    return compact.with_values(values_after_dropout(compact, p))
-
-
-def values_after_dropout(x: SparseFeatures, p: float) -> Tensor:
-    """The stored values after dropout by torch's numbers, drawn as for the dense matrix: zeros have theirs too."""
-    if p == 1.0:
-        return torch.zeros_like(x.values)
-    kept = draw(x.shape[0] * x.shape[1], 1 - p, x.positions)
-    return x.values * kept.to(x.values.dtype).div_(1 - p)
+    return compact.with_values(drop_stored(compact, p))

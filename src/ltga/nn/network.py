@@ -10,12 +10,13 @@ from torch import Tensor, nn
 
 from ltga.errors import InputError
 from ltga.kernels import Part, SparseFeatures, SparseRows, compact_form, counter_dropout, elu
+from ltga.kernels.operators.bernoulli import drop_stored
 from ltga.nn.arguments import check_dropout, check_size
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.conv import LTGAConv
 from ltga.nn.index import EntropicIndex, make_index
 from ltga.nn.interface import LayerWeights, Network
-from ltga.nn.masks import Draws, values_after_dropout
+from ltga.nn.masks import Draws
 from ltga.nn.reach import Hop, Reach
 
 FEATURES, ATTENTION = 0, 1  # what a dropout stream acts on
@@ -210,4 +211,5 @@ class LTGA(Network):
         return Draws(key, part).drop(x, self.dropout)
 
     def _drop_values(self, x: SparseFeatures, key: tuple[int, ...] | None) -> Tensor:
-        return values_after_dropout(x, self.dropout) if key is None else counter_dropout(x.values, self.dropout, key)
+        """The stored values after dropout."""
+        return drop_stored(x, self.dropout) if key is None else counter_dropout(x.values, self.dropout, key)

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from ltga.errors import InputError
 from ltga.kernels.operators.dispatch import wants_definition
 from ltga.kernels.operators.dropout import Part, checked_rows
+from ltga.kernels.operators.sparse_product import SparseFeatures
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.backends import has_compiled_kernels
 from ltga.kernels.runtime.locks import ForkSafeLock
@@ -57,6 +58,14 @@ def torch_dropout(x: Tensor, p: float, training: bool = True, part: Part | None 
     if not ours or not x.is_contiguous() or not _worth_it(x.numel()):
         return F.dropout(x, p)
     return _Dropout.apply(x, draw(x.numel(), 1 - p).view(x.shape), 1 - p)
+
+
+def drop_stored(x: SparseFeatures, p: float) -> Tensor:
+    """The stored values after dropout, by torch's numbers drawn as for the dense matrix: zeros have theirs too."""
+    if p == 1.0:
+        return torch.zeros_like(x.values)
+    kept = draw(x.shape[0] * x.shape[1], 1 - p, x.positions)
+    return x.values * kept.to(x.values.dtype).div_(1 - p)
 
 
 @torch.compiler.disable

@@ -60,7 +60,8 @@ class _Rounds(torch.autograd.Function):
         if wants_definition(grad):
 
             def definition(own: Tensor) -> tuple[Tensor]:
-                return (plain_rounds(own, *ctx.hops, ctx.count),)
+                one, two = ctx.hops
+                return (plain_rounds(own, one, two, ctx.count),)
 
             return (*differentiable_gradients(definition, (x,), (True,), (grad,)), None, None, None)
         whole = grad.contiguous().numpy()

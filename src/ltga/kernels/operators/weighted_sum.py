@@ -1,6 +1,6 @@
 """Weighted sums over neighbourhoods, with torch's own rounding: gather, multiply and scatter in one pass.
 
-Terms are added in the order of the edges, each product rounded first, which is what torch does with messages one by one.
+Terms are added in the order of the edges, each product rounded first: what torch does with messages one by one.
 So sums and gradients have the same bits as PyG's, and networks through here keep their numbers.
 """
 
@@ -111,9 +111,7 @@ def _array(value: Tensor) -> np.ndarray:
 class _WeightedSum(torch.autograd.Function):
     # ``after`` comes first because gradients of one tensor are added up in this order, and torch makes its own first.
     @staticmethod
-    def forward(
-        ctx: Any, after: Tensor | None, x: Tensor, weights: Tensor, edges: Incidence, share: float
-    ) -> Tensor:
+    def forward(ctx: Any, after: Tensor | None, x: Tensor, weights: Tensor, edges: Incidence, share: float) -> Tensor:
         ctx.edges, ctx.share = edges, share
         ctx.save_for_backward(x, weights, after)
         out = buffers.empty((edges.incoming.num_targets, x.size(1)), x.dtype)
@@ -128,8 +126,7 @@ class _WeightedSum(torch.autograd.Function):
         if wants_definition(grad):
 
             def definition(*own: Any) -> tuple[Tensor]:
-                edges: Any = graph.edge_index, graph.num_targets
-                return (plain_weighted_sum(own[0], own[1], *edges, own[2], ctx.share),)
+                return (plain_weighted_sum(own[0], own[1], graph.edge_index, graph.num_targets, own[2], ctx.share),)
 
             needed = (need_x, need_weights, need_after)
             found = differentiable_gradients(definition, (x, weights, after), needed, (grad,))
@@ -147,7 +144,7 @@ class _WeightedSum(torch.autograd.Function):
 
 
 def _products(graph: Neighbourhoods, x: Tensor, grad: Tensor) -> Tensor:
-    """<grad_i, x_j> of every edge: by torch, whose order of adding has no other name, a cache full of edges at a time."""
+    """<grad_i, x_j> of every edge: by torch, to be rounded as torch does, a cache full of edges at a time."""
     out, step = x.new_empty(graph.num_edges), max(1, CHUNK // max(1, x.size(1)))
     room = [x.new_empty(min(step, graph.num_edges), x.size(1)) for _ in range(2)]
     for first in range(0, graph.num_edges, step):

@@ -91,8 +91,8 @@ class H2GCN(Network):
         one_hop, two_hops = self._hops(edge_index, x.size(0), x.dtype)
         ego = relu(embed_features(self.embed, x))
         if sums_compiled(ego):
-            hops = ((hop.edges.incidence, hop.edges.weight) for hop in (one_hop, two_hops))
-            return rounds(ego, *hops, self.num_layers)
+            one, two = ((hop.edges.incidence, hop.edges.weight) for hop in (one_hop, two_hops))
+            return rounds(ego, one, two, self.num_layers)
         made = [ego]
         for _ in range(self.num_layers):
             made.append(torch.cat([one_hop(made[-1]), two_hops(made[-1])], dim=1))

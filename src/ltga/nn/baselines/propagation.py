@@ -169,7 +169,8 @@ def gcn_edges(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> Weighte
     >>> gcn_edges(torch.tensor([[0], [1]]), 2, torch.float32).weight
     tensor([0.7071, 1.0000, 0.5000])
     """
-    return WeightedEdges(*gcn_norm(edge_index, None, num_nodes, dtype=dtype), (num_nodes, num_nodes))
+    edges, weight = gcn_norm(edge_index, None, num_nodes, dtype=dtype)
+    return WeightedEdges(edges, weight, (num_nodes, num_nodes))
 
 
 def gcn_operator(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> SparseOperator:
