@@ -126,4 +126,4 @@ def _definition(given: GateOperands, structure: Sequence[Tensor], bound: float) 
     first, second = _halves(given)
     per_target = F.linear(given.x, *first.linear()) + given.hidden_bias
     per_source = F.linear(given.x, *second.linear())
-    return plain_edge_mlp(per_target, per_source, given.out, given.out_bias, *structure[:3], True, bound)  # type: ignore[call-arg]
+    return plain_edge_mlp(per_target, per_source, given.out, given.out_bias, *structure[:3], True, bound)  # type: ignore[call-arg, arg-type]
