@@ -93,6 +93,13 @@ def benchmarks() -> str:
     return table(json.loads((ROOT / "benchmarks" / "results.json").read_text()))
 
 
+def small_graphs() -> str:
+    """A new batch of small graphs each step, from benchmarks/results/small_graphs.json."""
+    layers = _measured("small_graphs")["layers"]
+    rows = ([name, f"{one['milliseconds']:.2f} ms", f"{one['ratio']:.2f}"] for name, one in layers.items())
+    return markdown(["layer", "a step", "of PyG's time"], rows)
+
+
 def results() -> str:
     """The paper's main table as far as it was rerun (results/*.csv), beside its cells."""
     cells = _rerun_cells()
@@ -403,6 +410,7 @@ TABLES: dict[str, Callable[[], str]] = {
         speed,
         benchmarks,
         published_networks,
+        small_graphs,
         results,
         reproduced,
         moved,

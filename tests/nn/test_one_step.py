@@ -1,4 +1,4 @@
-"""The layer in one step of autograd: the long way's numbers bit for bit, and only where nobody could see a difference."""
+"""The layer in one step of autograd: the long way's numbers bit for bit, where nobody could see a difference."""
 
 import pytest
 import torch

@@ -59,7 +59,7 @@ def _parameters_fit(layer: Any, x: Tensor) -> bool:
     )
 
 
-def in_one_step(layer: Any, x: Tensor, edge_index: Tensor, draws: Draws | None) -> Tensor:
+def in_one_step(layer: Any, x: Any, edge_index: Tensor, draws: Draws | None) -> Tensor:
     """``layer`` on features and edges that :func:`may_take_one_step` has looked at; dropout by ``draws`` if any."""
     flip = layer.flow != "source_to_target"
     graph = neighbourhoods(edge_index, len(x), len(x), layer.add_self_loops, flip)

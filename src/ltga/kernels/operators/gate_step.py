@@ -71,7 +71,9 @@ def _halves(given: GateOperands) -> tuple[_Half, _Half]:
     return first, _Half.of(neighbour, given.left, given.left_bias, heads)
 
 
-def _forward(given: GateOperands, graph: Neighbourhoods, bound: float) -> tuple[tuple[_Half, _Half], tuple[Tensor, ...]]:
+def _forward(
+    given: GateOperands, graph: Neighbourhoods, bound: float
+) -> tuple[tuple[_Half, _Half], tuple[Tensor, ...]]:
     """The halves of the hidden layer, and (hidden layer of targets, of sources, q)."""
     first, second = halves = _halves(given)
     per_target = product(given.x, *first.linear()) + given.hidden_bias
@@ -99,7 +101,7 @@ class _Gate(torch.autograd.Function):
         structure, needed = ctx.saved_tensors[-6:], ctx.needs_input_grad
         if wants_definition(grad):
             *linears, hidden_bias, out_bias = ctx.unsaved.values()
-            given = GateOperands(x, *linears, hidden, hidden_bias, out, out_bias)
+            given = GateOperands(x, *linears, hidden, hidden_bias, out, out_bias)  # type: ignore[call-arg]
 
             def definition(*own: Any) -> tuple[Tensor]:
                 return (_definition(GateOperands(*own), structure, ctx.bound),)
@@ -124,4 +126,4 @@ def _definition(given: GateOperands, structure: Sequence[Tensor], bound: float) 
     first, second = _halves(given)
     per_target = F.linear(given.x, *first.linear()) + given.hidden_bias
     per_source = F.linear(given.x, *second.linear())
-    return plain_edge_mlp(per_target, per_source, given.out, given.out_bias, *structure[:3], True, bound)  # type: ignore[arg-type]
+    return plain_edge_mlp(per_target, per_source, given.out, given.out_bias, *structure[:3], True, bound)  # type: ignore[call-arg, arg-type]

@@ -21,7 +21,6 @@ from ltga.kernels.operators.projection import product
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
 
-
 _NO_RAW = {dtype: torch.empty(0, 0, dtype=dtype) for dtype in (torch.float32, torch.float64)}
 
 
@@ -97,9 +96,9 @@ class _Layer(torch.autograd.Function):
         if grad is None:
             return (None,) * (len(LayerOperands._fields) + 3)
         x, left, right, att, keep, q, bent, source, target, weights, logits, *arrays = ctx.saved_tensors
-        graph, need = Structure(*arrays), LayerOperands(*ctx.needs_input_grad[:-3])
+        graph, need = Structure(*arrays), _by_name(ctx.needs_input_grad)
         if ctx.kind.normalizer == SOFTMAX:
-            need = need._replace(q=False)  # type: ignore[arg-type]
+            need = need._replace(q=False)
         if wants_definition(grad):
             return (*_by_definition(ctx, (x, att, q, keep), graph, need, grad), None, None, None)
         from ltga.kernels.operators.attention_numba import partial_gradients, total
@@ -130,6 +129,10 @@ class _Layer(torch.autograd.Function):
         )
 
 
+def _by_name(needs_input_grad: tuple[bool, ...]) -> Any:
+    return LayerOperands(*needs_input_grad[: len(LayerOperands._fields)])  # type: ignore[arg-type]
+
+
 def _gradient_of_index(parts: np.ndarray, q: Tensor, bent: Tensor | None, bound: float) -> Tensor:
     """Of q, or of what it was bounded from."""
     from ltga.kernels.operators.attention_numba import total
@@ -141,13 +144,13 @@ def _gradient_of_index(parts: np.ndarray, q: Tensor, bent: Tensor | None, bound:
 
 
 def _by_definition(
-    ctx: Any, saved: tuple[Tensor, Tensor, Tensor, Tensor | None], graph: Structure, need: LayerOperands, grad: Tensor
+    ctx: Any, saved: tuple[Tensor, Tensor, Tensor, Tensor | None], graph: Structure, need: Any, grad: Tensor
 ) -> list[Tensor | None]:
     """Gradients that can be differentiated again."""
     x, att, q, keep = saved
     *linears, bias, raw = ctx.unsaved.values()
     q = q if raw is None else raw
-    given = LayerOperands(x, *linears, att, q, keep, bias)
+    given = LayerOperands(x, *linears, att, q, keep, bias)  # type: ignore[call-arg]
 
     def definition(*own: Any) -> tuple[Tensor]:
         mine = LayerOperands(*own)
