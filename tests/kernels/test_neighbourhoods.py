@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ltga import LTGAError
 from ltga.kernels import Neighbourhoods, neighbourhoods
-from ltga.kernels.runtime.neighbourhoods import _known, _sorted_structure, with_self_loops
+from ltga.kernels.runtime.neighbourhoods import _known, sorted_structure, with_self_loops
 from ltga.kernels.runtime.neighbourhoods import neighbourhoods as module_function
 from ltga.nn import LTGAConv
 
@@ -58,7 +58,7 @@ def test_counting_gives_what_sorting_gives(graph, loops, flip, dtype):
     nb = neighbourhoods((edge_index.flip(0) if flip else edge_index).to(dtype), sources, targets, loops, flip)
     edges = with_self_loops(edge_index, min(sources, targets)) if loops else edge_index
     assert torch.equal(nb.edge_index, edges)
-    for ours, theirs in zip(nb.structure, _sorted_structure(edges, sources, targets), strict=True):
+    for ours, theirs in zip(nb.structure, sorted_structure(edges, sources, targets), strict=True):
         assert ours.dtype == theirs.dtype
         assert torch.equal(ours, theirs)
 
