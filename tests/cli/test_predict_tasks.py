@@ -49,15 +49,22 @@ def test_pairs_of_nodes(ltga: Any, tmp_path: Path) -> None:
 
 
 def test_tails_of_typed_links(ltga: Any, tmp_path: Path) -> None:
-    umls = library.load_dataset("umls")
-    record = library.fit(umls, "gatv2", protocol={"epochs": 1, "hidden_channels": 4, "heads": 1}).save(
+    people = [f"person {number}" for number in range(30)]
+    rows = [
+        (people[at], ("knows", "likes")[step % 2], people[(at + step) % 30]) for at in range(30) for step in (1, 2, 5)
+    ]
+    folder = tmp_path / "family"
+    folder.mkdir()
+    pd.DataFrame(rows, columns=["head", "relation", "tail"]).to_csv(folder / "triples.csv", index=False)
+    links = library.load_dataset(f"{folder}/")
+    record = library.fit(links, "gatv2", protocol={"epochs": 1, "hidden_channels": 4, "heads": 1}).save(
         tmp_path / "runs"
     )
     pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
-    pairs.write_text(f"head,relation\n{umls.node_names[3]},{umls.relation_names[2]}\n")
+    pairs.write_text("head,relation\nperson 3,likes\n")
     assert ltga("predict", record, "--pairs", pairs, "--out", out).code == 0
     found = pd.read_csv(out)
-    assert list(found) == ["head", "relation", "predicted", "p_tail"] and found["predicted"][0] in umls.node_names
+    assert list(found) == ["head", "relation", "predicted", "p_tail"] and found["predicted"][0] in people
 
 
 def test_bad_input(ltga: Any, tmp_path: Path) -> None:

@@ -256,3 +256,8 @@ def test_settings_of_collections() -> None:
     for name in ("esol", "umls"):
         with pytest.raises(InputError, match=f"{name} is fixed and takes no settings"):
             load_dataset(f"{name}:attributes=1")
+
+
+@pytest.mark.data
+def test_published_graphs_are_judged_as_their_authors_do(data_root: Path) -> None:
+    assert load_dataset("mutag", root=data_root).metric == "accuracy"  # though two thirds are of one class
