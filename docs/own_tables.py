@@ -8,7 +8,6 @@ from pathlib import Path
 from markdown_table import markdown
 from when_figure import compared, settings
 
-from ltga.nn.methods import METHODS
 from ltga.study import recipe
 from ltga.study.archive import stored_records
 from ltga.study.experiments import EXPERIMENTS
@@ -46,20 +45,26 @@ def roman() -> str:
 
 
 def deep() -> str:
-    """What was run of the deep backbones, with fewer blocks and epochs than published."""
-    records = [record for record in _own() if METHODS[record["config"]["method"]].family == "backbone"]
-    graphs = list(dict.fromkeys(record["config"]["dataset"]["name"] for record in records))
-    by_slot = {record["config"]["method"].partition("-")[0] for record in records}
-    tables = [
-        recipe.against_rows(
-            [record for record in records if record["config"]["method"].startswith(backbone)],
-            graphs,
-            f"{backbone}-softmax",
-        )
-        for backbone in sorted(by_slot)
-    ]
-    header = [cell.replace("GATv2", "softmax") for cell in tables[0][0]] if tables else ["graph"]
-    return markdown(header, [row for _, rows in tables for row in rows])
+    """What was run of the deep backbones with fewer blocks and epochs than published."""
+    return _backbones("backbones-short")
+
+
+def tuned() -> str:
+    """What was run of the deep backbones with their authors' settings."""
+    return _backbones("backbones")
+
+
+def _backbones(experiment: str) -> str:
+    """Each slot beside softmax in the same backbone."""
+    records = _own(experiment)
+    rows = []
+    for backbone in dict.fromkeys(record["config"]["method"].partition("-")[0] for record in records):
+        of = [record for record in records if record["config"]["method"].startswith(backbone)]
+        header, found = recipe.against_rows(of, EXPERIMENTS[experiment].datasets, f"{backbone}-softmax")
+        rows += found
+    if not rows:
+        return f"Not run yet: `ltga suite run {experiment}`."
+    return markdown([cell.replace("GATv2", "softmax") for cell in header], rows)
 
 
 def when() -> str:
@@ -90,4 +95,4 @@ def _own(experiment: str | None = None) -> list[Record]:
     return list(find_records(EXPERIMENTS[experiment].runs, records).values())
 
 
-OWN_TABLES = (development, noise, bars, recommended, roman, deep, when)
+OWN_TABLES = (development, noise, bars, recommended, roman, deep, tuned, when)
