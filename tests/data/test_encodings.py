@@ -82,10 +82,12 @@ def test_tables_in_two_encodings_are_one_fault_without_the_columns_that_nobody_c
     folder = write_tables(tmp_path / "mine")
     nodes = folder / "nodes.csv"
     nodes.write_text(nodes.read_text(), encoding="utf-16")
-    with pytest.raises(LTGAError, match="edges.csv: is not utf-16 text; it looks like utf-8; give all tables") as caught:
+    with pytest.raises(
+        LTGAError, match=r"edges\.csv: is not utf-16 text; it looks like utf-8; give all tables"
+    ) as caught:
         load_dataset(folder, preparation=Preparation(encoding="utf-16"))
     assert "is missing" not in str(caught.value)
     nodes.write_bytes("id,l\xe4bel\na,b\n".encode("cp1252"))
-    with pytest.raises(LTGAError, match="nodes.csv: is not utf-8 text .*say encoding=cp1252") as caught:
+    with pytest.raises(LTGAError, match=r"nodes\.csv: is not utf-8 text .*say encoding=cp1252") as caught:
         load_dataset(folder)
     assert "is missing" not in str(caught.value)

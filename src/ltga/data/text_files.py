@@ -60,7 +60,7 @@ def encoding_hint(content: bytes, path: str | Path, option: bool = True) -> str:
 
 
 def refuse_wide(content: bytes, path: str | Path, encoding: str = "utf-8", option: bool = True) -> None:
-    """Raise about text in UTF-16 or UTF-32 where another is expected, or the reverse, before it is read as other letters."""
+    """Raise about text in UTF-16 or UTF-32 where another is expected, or the reverse: it reads as other letters."""
     expected = encoding.lower().replace("_", "-")
     wide = expected.startswith(("utf-16", "utf-32"))
     # Commas and ends of lines have a zero byte in both, whatever the language.
