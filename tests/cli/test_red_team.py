@@ -118,3 +118,12 @@ def test_faults_are_named_once(ltga: Callable[..., Any], tmp_path: Path) -> None
     graphs = many / "graphs.csv"
     graphs.write_text(graphs.read_text().replace("graph_id", "graph"))
     assert "column 'graph_id' is missing; found graph, label; rename one, or add it" in ltga("check", many).err
+
+
+def test_edges_alone_are_told_how_they_can_be_read(ltga: Callable[..., Any], tmp_path: Path) -> None:
+    folder = Path(write(tmp_path / "people", people()))
+    (folder / "nodes.csv").unlink()
+    refused = ltga("check", folder)
+    assert refused.code == 2 and "are a file of another name, calls.csv for example" in refused.err
+    (folder / "edges.csv").rename(tmp_path / "calls.csv")
+    assert ltga("check", tmp_path / "calls.csv", "--prepare", "predict=links").code == 0

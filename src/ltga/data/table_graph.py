@@ -20,7 +20,9 @@ def find_tables(folder: Path) -> tuple[Path, Path]:
         candidates = [folder / f"{stem}{suffix}" for suffix in SUFFIXES if (folder / f"{stem}{suffix}").exists()]
         if len(candidates) != 1:
             state = "neither is there" if not candidates else "both are there"
-            raise DataError(f"{folder}: expected {stem}.csv or {stem}.parquet, but {state}")
+            alone = "; edges alone, for links, are a file of another name, calls.csv for example"
+            hint = alone if found and not candidates else ""
+            raise DataError(f"{folder}: expected {stem}.csv or {stem}.parquet, but {state}{hint}")
         found.append(candidates[0])
     return found[0], found[1]
 
