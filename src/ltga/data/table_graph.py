@@ -15,7 +15,7 @@ from ltga.errors import DataError
 
 def find_tables(folder: Path) -> tuple[Path, Path]:
     """The edge and node tables of a folder: `edges.csv` or `.parquet`, `nodes.csv` or `.parquet`."""
-    found = []
+    found: list[Path] = []
     for stem in ("edges", "nodes"):
         candidates = [folder / f"{stem}{suffix}" for suffix in SUFFIXES if (folder / f"{stem}{suffix}").exists()]
         if len(candidates) != 1:
