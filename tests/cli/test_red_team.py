@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cli.graphs import QUICK, write_tables
+from cli.graphs import QUICK, write_collection, write_tables
 from ltga.data import open_graph_folder
 
 FAST = ("--method", "ltga-head", "--seeds", "1", *QUICK)
@@ -87,3 +87,43 @@ def test_alpha_is_not_called_q(ltga: Callable[..., Any], tmp_path: Path) -> None
     )
     lines = [line for line in outcome.err.splitlines() if ", seed 1:" in line]
     assert ", α " in lines[0] and ", q " not in lines[0] and ", q " in lines[1]
+
+
+def test_one_class_in_the_test_part_is_said_and_not_a_lost_comparison(ltga: Callable[..., Any], tmp_path: Path) -> None:
+    folder = write(tmp_path / "people", people(label=["a"] * 23 + ["b"]))
+    done = ltga("train", folder, "-q", *FAST)
+    assert done.code == 0, done.err
+    said = " ".join(done.out.split())
+    assert "There is no roc_auc where the test part has one class only" in said and "does not beat" not in said
+    pytest.importorskip("optuna")
+    refused = ltga("tune", folder, "-q", "--trials", "1", "--method", "ltga-head", *QUICK)
+    assert refused.code == 2 and "the validation part has no roc_auc" in refused.err
+
+
+def test_no_label_at_all_is_written_as_it_is_read(ltga: Callable[..., Any], tmp_path: Path) -> None:
+    folder = write(tmp_path / "people", people(red=[1] + [0] * 11 + [1] + [0] * 11, blue=[0, 1] + [0] * 22))
+    prepare = ("--prepare", "label=red,blue")
+    assert ltga("train", folder, "-q", *prepare, *FAST[:4], "--set", "epochs=40").code == 0
+    record = next(Path("runs").glob("*.json"))
+    assert ltga("predict", record, "--out", "out.csv").code == 0
+    found = pd.read_csv("out.csv", keep_default_na=False)
+    none = (found["p_red"] <= 0.5) & (found["p_blue"] <= 0.5)
+    assert none.any() and set(found["predicted"][none]) == {";"}
+
+
+def test_faults_are_named_once(ltga: Callable[..., Any], tmp_path: Path) -> None:
+    wrong = ltga("check", write(tmp_path / "people", people()), "--prepare", "structure=degre")
+    assert wrong.code == 2 and "--prepare: structure: no feature is called 'degre'" in wrong.err
+    many = write_collection(tmp_path / "many")
+    graphs = many / "graphs.csv"
+    graphs.write_text(graphs.read_text().replace("graph_id", "graph"))
+    assert "column 'graph_id' is missing; found graph, label; rename one, or add it" in ltga("check", many).err
+
+
+def test_edges_alone_are_told_how_they_can_be_read(ltga: Callable[..., Any], tmp_path: Path) -> None:
+    folder = Path(write(tmp_path / "people", people()))
+    (folder / "nodes.csv").unlink()
+    refused = ltga("check", folder)
+    assert refused.code == 2 and "are a file of another name, calls.csv for example" in refused.err
+    (folder / "edges.csv").rename(tmp_path / "calls.csv")
+    assert ltga("check", tmp_path / "calls.csv", "--prepare", "predict=links").code == 0

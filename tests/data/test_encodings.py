@@ -76,3 +76,18 @@ def test_xml_and_settings(encoding: str, tmp_path: Path) -> None:
         graph.write_text('<graphml><graph edgedefault="directed"><node id="é"/></graph></graphml>', encoding=encoding)
         with pytest.raises(LTGAError, match=f"it looks like {encoding}"):
             load_dataset(graph)
+
+
+def test_tables_in_two_encodings_are_one_fault_without_the_columns_that_nobody_can_read(tmp_path: Path) -> None:
+    folder = write_tables(tmp_path / "mine")
+    nodes = folder / "nodes.csv"
+    nodes.write_text(nodes.read_text(), encoding="utf-16")
+    with pytest.raises(
+        LTGAError, match=r"edges\.csv: is not utf-16 text; it looks like utf-8; give all tables"
+    ) as caught:
+        load_dataset(folder, preparation=Preparation(encoding="utf-16"))
+    assert "is missing" not in str(caught.value)
+    nodes.write_bytes("id,l\xe4bel\na,b\n".encode("cp1252"))
+    with pytest.raises(LTGAError, match=r"nodes\.csv: is not utf-8 text .*say encoding=cp1252") as caught:
+        load_dataset(folder)
+    assert "is missing" not in str(caught.value)

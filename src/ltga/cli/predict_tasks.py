@@ -52,7 +52,8 @@ def _items(run: TaskRun, item: str, given: Any, ids: Sequence[Any]) -> pd.DataFr
     if target["kind"] == "classes":
         chosen = [names[best] for best in found.argmax(1)]
     else:
-        chosen = [SEPARATOR.join(name for name, share in zip(names, row) if share > 0.5) for row in found]
+        each = ([name for name, share in zip(names, row) if share > 0.5] for row in found)
+        chosen = [SEPARATOR.join(some) or SEPARATOR for some in each]  # a blank would be read as not known
     shares = {f"p_{name}": found[:, at] for at, name in enumerate(names)}
     return pd.DataFrame({item: list(ids), "predicted": chosen, **shares})
 
@@ -83,7 +84,7 @@ def _tails(run: TaskRun, graph: str | None, root: Path | None, pairs: Path) -> p
 
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     if path.suffix not in SUFFIXES:
-        raise InputError(f"--pairs: {path.name}: pairs are read from {' or '.join(SUFFIXES)}")
+        raise InputError(f"--pairs: {path}: pairs are read from {' or '.join(SUFFIXES)}")
     frame = read_frame(path)
     missing = [name for name in columns if name not in frame]
     if missing or not len(frame):

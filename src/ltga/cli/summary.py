@@ -162,6 +162,8 @@ def _beaten(graph: Dataset | GraphFolder, groups: Sequence[Group], simple: Seque
     """One plain sentence about every yardstick that some method does not beat."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])
     means = {group.method.label: statistics.fmean(run.score(part, metric) for run in group.runs) for group in groups}
+    if any(math.isnan(mean) for mean in means.values()):
+        return [f"There is no {metric} where the {part} part has one class only (nan): label more nodes of the other."]
     said = []
     for one in simple:
         losers = [label for label, mean in means.items() if not mean > one.mean]

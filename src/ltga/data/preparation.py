@@ -97,7 +97,7 @@ class Preparation(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             name = ".".join(map(str, first["loc"])) or "structure"
-            problem = first["msg"].removeprefix("Value error, ")
+            problem = first["msg"].removeprefix("Value error, ").removeprefix(f"{name}: ")
             raise InputError(f"prepare: {name}: {problem}, got {str(first['input'])[:80]!r}") from None
         if self.source == self.target:
             raise InputError(f"prepare: source and target are both {self.source!r}; an edge has two ends")

@@ -168,10 +168,11 @@ def _sound(tables: CollectionTables, options: Preparation, fresh: bool, problems
     }
     before = len(problems.errors)
     for stem, frame in tables.frames.items():
-        listed = ", ".join(frame.columns)
+        listed = ", ".join(frame.columns) or "none"
         for name in wanted[stem]:
             if name not in frame:
-                action = "add it" if name == GRAPH else f"rename one, or say which it is with {name}=COLUMN"
+                instead = "add it" if name == GRAPH else f"say which it is with {name}=COLUMN"
+                action = f"rename one, or {instead}"
                 problems.add(tables.paths[stem], f"column {name!r} is missing; found {listed}", 1, action, "error")
         if frame.columns.has_duplicates:
             problems.add(tables.paths[stem], f"column names repeat: {listed}", 1, "rename them", "error")

@@ -105,6 +105,8 @@ def _decoded(content: bytes, encoding: str, where: str, problems: Problems) -> s
         odd = [at - 1 for at, line in enumerate(lines) if not reads_as(line, encoding)]
         what = f"is not {error.encoding} text (byte {content[error.start]:#04x})"
         action = encoding_hint(content, where)
+        if not reads_as(content[:_LONGEST_HEADER].splitlines()[0], encoding):
+            raise DataError(f"{where}: {what}; {action}") from None  # without its header nothing else can be said
         problems.add(where, what, [at for at in odd if at >= 0] or 1, action, "error")
         return content.decode(encoding, "replace")
 

@@ -15,12 +15,14 @@ from ltga.errors import DataError
 
 def find_tables(folder: Path) -> tuple[Path, Path]:
     """The edge and node tables of a folder: `edges.csv` or `.parquet`, `nodes.csv` or `.parquet`."""
-    found = []
+    found: list[Path] = []
     for stem in ("edges", "nodes"):
         candidates = [folder / f"{stem}{suffix}" for suffix in SUFFIXES if (folder / f"{stem}{suffix}").exists()]
         if len(candidates) != 1:
             state = "neither is there" if not candidates else "both are there"
-            raise DataError(f"{folder}: expected {stem}.csv or {stem}.parquet, but {state}")
+            alone = "; edges alone, for links, are a file of another name, calls.csv for example"
+            hint = alone if found and not candidates else ""
+            raise DataError(f"{folder}: expected {stem}.csv or {stem}.parquet, but {state}{hint}")
         found.append(candidates[0])
     return found[0], found[1]
 

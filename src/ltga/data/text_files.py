@@ -52,15 +52,19 @@ def encoding_hint(content: bytes, path: str | Path, option: bool = True) -> str:
     >>> print(encoding_hint("é".encode("cp1252"), "nodes.csv"))
     it looks like cp1252; convert it (iconv -f cp1252 -t utf-8 nodes.csv > new), or say encoding=cp1252
     """
+    if wide_encoding(content) is None and reads_as(content, "utf-8"):
+        return "it looks like utf-8; give all tables in one encoding"
     looks = wide_encoding(content) or ("cp1252" if reads_as(content, "cp1252") else "latin-1")
     said = f"it looks like {looks}; convert it (iconv -f {looks} -t utf-8 {Path(path).name} > new)"
     return f"{said}, or say encoding={looks}" if option else said
 
 
 def refuse_wide(content: bytes, path: str | Path, encoding: str = "utf-8", option: bool = True) -> None:
-    """Raise about text in UTF-16 or UTF-32 where another is expected, before it is read as letters and gaps."""
+    """Raise about text in UTF-16 or UTF-32 where another is expected, or the reverse: it reads as other letters."""
     expected = encoding.lower().replace("_", "-")
-    if not expected.startswith(("utf-16", "utf-32")) and wide_encoding(content) is not None:
+    wide = expected.startswith(("utf-16", "utf-32"))
+    # Commas and ends of lines have a zero byte in both, whatever the language.
+    if content and (b"\0" not in content if wide else wide_encoding(content) is not None):
         raise DataError(f"{path}: is not {encoding} text; {encoding_hint(content, path, option)}")
 
 

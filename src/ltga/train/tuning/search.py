@@ -176,6 +176,7 @@ class _Search:
         self._study = _make_study(self._optuna, seed, prune, len(methods))
         self._metric = ""
         self._best: tuple[float, Trial] | None = None
+        self._unscored = False  # whether a run ended without what runs are compared by
         self.ended: list[Trial] = []
         for method in methods:
             usual = candidates.plan(method, {}).protocol
@@ -202,6 +203,9 @@ class _Search:
 
     def result(self) -> Tuned:
         if self._best is None:
+            if self._unscored:
+                fault = f"the validation part has no {self._metric}, as where it has one class only"
+                raise TrainingError(f"tune: {fault}; choose another metric, or label more nodes")
             raise TrainingError(
                 f"tune: none of {len(self.ended)} trials came to an end; allow lower rates, or more time"
             )
@@ -274,6 +278,7 @@ class _Search:
         self._metric = answer.metric or self._metric
         score, state = shown_score(self._metric, answer.worth), answer.state
         if score is None:
+            self._unscored |= state == "done"
             state = "failed"
         if state == "done":
             self._study.tell(trial, answer.worth)
