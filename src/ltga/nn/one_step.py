@@ -13,7 +13,7 @@ from ltga.kernels.operators.dispatch import is_observed
 from ltga.kernels.operators.operands import Kind
 from ltga.kernels.operators.projection import may_be_compact
 from ltga.nn.entitlement import is_ordinary, is_plain_linear, is_untouched, may_compile, may_fuse
-from ltga.nn.fused_gate import gated, may_fuse_gate
+from ltga.nn.fused_gate import gated, has_plain_bound, may_fuse_gate
 from ltga.nn.index import FrozenIndex, GatedIndex, LearnedIndex, LogIndex
 from ltga.nn.masks import Draws
 
@@ -54,7 +54,7 @@ def _parameters_fit(layer: Any, x: Tensor) -> bool:
             return False
         expected += [(linear._parameters, "weight", shape), (linear._parameters, "bias", shape[:1])]
     return all(
-        _fits(values[name], shape, x) if values.get(name) is not None else name == "bias"
+        _fits(values[name], shape, x) if values.get(name) is not None else name == "bias" and name in values
         for values, name, shape in expected
     )
 
@@ -83,8 +83,8 @@ def _index(layer: Any, x: Tensor, graph: Neighbourhoods) -> tuple[Tensor, bool, 
     if isinstance(index, GatedIndex):
         return gated(index, x, (layer.lin_l, layer.lin_r), layer.heads, graph), True, 0.0
     raw = index._parameters.get("raw")
-    bounded = type(index).q is _BOUNDED and "q" not in index.__dict__ if type(index) is LearnedIndex else False
-    if bounded and is_ordinary(raw) and raw.shape == (layer.heads,) and raw.dtype == x.dtype and raw.is_cpu:
+    bounded = type(index) is LearnedIndex and type(index).q is _BOUNDED and "q" not in index.__dict__
+    if bounded and has_plain_bound(index) and is_ordinary(raw) and raw.shape == (layer.heads,) and raw.dtype == x.dtype and raw.is_cpu:
         return raw, False, index.delta
     return index.per_head(layer.heads, x), False, 0.0
 
