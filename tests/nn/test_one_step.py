@@ -42,7 +42,7 @@ def features(dtype=torch.float32, wants_gradient=True):
 
 
 def takes_one_step(layer, x):
-    return may_take_one_step(layer, x, EDGE_INDEX, conv._MESSAGES)
+    return may_take_one_step(layer, x, EDGE_INDEX, conv._STEPS)
 
 
 def result(layer, wants_gradient):
@@ -133,6 +133,8 @@ TOUCHES = {
     ),
     "bias parametrised": lambda layer: parametrize.register_parametrization(layer, "bias", Doubled()),
     "message of the instance": instance_method,
+    "logits of the instance": lambda layer: setattr(layer, "_logits", lambda *ends: 2 * LTGAConv._logits(layer, *ends)),
+    "edges of the instance": lambda layer: setattr(layer, "_edges", None),
     "backend": lambda layer: setattr(layer, "backend", "torch"),
     "another type": lambda layer: layer.double(),
 }
@@ -207,3 +209,18 @@ def test_another_default_device(kind):
     with torch.device("meta"):
         found = gradients_of(layer, layer(x, EDGE_INDEX))
     assert all(map(torch.equal, found, expected))
+
+
+def test_an_indexs_values_by_head_of_ones_own_are_called():
+    layer = layer_of({})
+    layer.index.per_head = lambda heads, like: layer.index.q().expand(1, heads) * 1.1
+    assert_as_defined(layer)
+
+
+def test_logits_of_a_subclass_are_used():
+    class Sharper(LTGAConv):
+        def _logits(self, *ends):
+            return 3 * super()._logits(*ends)
+
+    layer = Sharper(FEATURES, 5, 4)
+    assert_as_defined(layer)

@@ -74,7 +74,7 @@ def draw(count: int, p: float, wanted: Tensor | None = None) -> Tensor:
     if wanted is not None and len(wanted):
         if bool((wanted.diff() < 0).any()):
             ascending, order = wanted.sort()
-            return torch.empty(len(wanted), dtype=torch.bool, device="cpu").index_copy_(0, order, draw(count, p, ascending))
+            return torch.empty_like(order, dtype=torch.bool).index_copy_(0, order, draw(count, p, ascending))
         if int(wanted[0]) < 0 or int(wanted[-1]) >= count:
             raise InputError(f"wanted: has numbers outside 0..{count - 1}")
     if not _worth_it(count):
