@@ -5,6 +5,8 @@ import torch
 from torch.nn import functional as F
 
 from ltga.kernels import elu
+from ltga.kernels.operators import activations
+from ltga.kernels.runtime import buffers
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -29,3 +31,15 @@ def test_second_derivative():
 def test_strided_input():
     x = torch.randn(2000, 400)[:, ::2]
     assert elu(x).equal(F.elu(x))
+
+
+@pytest.mark.parametrize("name", ["elu", "relu"])
+def test_gradients_that_can_be_differentiated_are_torchs_too(name, monkeypatch):
+    monkeypatch.setattr(buffers, "SMALLEST", 1)
+    x = torch.tensor([float("nan"), float("inf"), 0.0, -0.0, 2.0, -2.0], dtype=torch.double, requires_grad=True)
+    ours, theirs = getattr(activations, name)(x), getattr(F, name)(x)
+    for upstream in (torch.ones_like(x), torch.full_like(x, float("inf")), torch.randn(3, 6, dtype=torch.double)):
+        for again in (False, True):
+            options = {"is_grads_batched": upstream.dim() == 2, "create_graph": again, "retain_graph": True}
+            found, expected = (torch.autograd.grad(out, x, upstream, **options)[0] for out in (ours, theirs))
+            torch.testing.assert_close(found, expected, equal_nan=True)

@@ -119,3 +119,9 @@ def test_rounds_side_by_side(count: int) -> None:
     assert torch.equal(rounds(x, one, two, count), plain_rounds(x, one, two, count))
     assert torch.autograd.gradcheck(lambda own: rounds(own, one, two, count), x)
     assert torch.autograd.gradgradcheck(lambda own: rounds(own, one, two, count).square(), x)
+
+
+@pytest.mark.parametrize("after", [torch.ones(0), torch.ones(2, 0)])
+def test_no_channels_with_a_summand(after: Tensor) -> None:
+    edges = Incidence.of(torch.tensor([[0, 1], [1, 1]]), 2, 2)
+    assert weighted_sum(torch.ones(2, 0), torch.ones(2), edges, after).shape == (2, 0)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.utils import parametrize
+from torch.utils.checkpoint import checkpoint
 
 from ltga.errors import InputError
 from ltga.nn import LTGAConv, conv
@@ -41,7 +42,7 @@ def features(dtype=torch.float32, wants_gradient=True):
 
 
 def takes_one_step(layer, x):
-    return may_take_one_step(layer, x, EDGE_INDEX, conv._MESSAGES)
+    return may_take_one_step(layer, x, EDGE_INDEX, conv._STEPS)
 
 
 def result(layer, wants_gradient):
@@ -130,7 +131,10 @@ TOUCHES = {
         setattr(layer, "index", GatedIndex(5, 4)),
         layer.index.gate.out.register_forward_hook(lambda *_: None),
     ),
+    "bias parametrised": lambda layer: parametrize.register_parametrization(layer, "bias", Doubled()),
     "message of the instance": instance_method,
+    "logits of the instance": lambda layer: setattr(layer, "_logits", lambda *ends: 2 * LTGAConv._logits(layer, *ends)),
+    "edges of the instance": lambda layer: setattr(layer, "_edges", None),
     "backend": lambda layer: setattr(layer, "backend", "torch"),
     "another type": lambda layer: layer.double(),
 }
@@ -150,3 +154,73 @@ def test_a_values_method_of_ones_own_is_called():
     frozen = layer_of({"index": 1.5})
     frozen.load_state_dict({k: v for k, v in layer.state_dict().items() if not k.startswith("index")})
     assert torch.equal(layer(features(), EDGE_INDEX), frozen(features(), EDGE_INDEX))
+
+
+def gradients_of(layer, out):
+    return torch.autograd.grad(out.square().sum(), list(layer.parameters()), allow_unused=True)
+
+
+def assert_as_defined(layer):
+    found = layer(features(), EDGE_INDEX)
+    layer.backend = "torch"
+    expected = layer(features(), EDGE_INDEX)
+    torch.testing.assert_close(found, expected)
+    for one, other in zip(gradients_of(layer, found), gradients_of(layer, expected), strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["head", "layer", "edge"])
+@pytest.mark.parametrize("bound", [0.0, -0.5])
+def test_a_bound_that_was_taken_off_or_turned_round(kind, bound):
+    layer = layer_of(KINDS[kind])
+    layer.index.delta = bound
+    assert_as_defined(layer)
+
+
+@pytest.mark.parametrize("kind", ["head", "edge"])
+def test_a_bound_that_is_learned_gets_its_gradient(kind):
+    layer = layer_of(KINDS[kind])
+    del layer.index.delta
+    layer.index.delta = nn.Parameter(torch.tensor(0.7))
+    assert_as_defined(layer)
+
+
+def test_a_gate_without_edges():
+    layer = layer_of({"index": "edge", "add_self_loops": False})
+    gradients_of(layer, layer(features(), torch.empty(2, 0, dtype=torch.long)))
+
+
+@pytest.mark.parametrize("kind", ["head", "edge"])
+def test_checkpoints(kind):
+    layer, x = layer_of(KINDS[kind]), features()
+    expected = gradients_of(layer, layer(x, EDGE_INDEX))
+    found = gradients_of(layer, checkpoint(layer, x, EDGE_INDEX, use_reentrant=False))
+    assert all(map(torch.equal, found, expected))
+
+
+@pytest.mark.parametrize("kind", ["dropout", "edge"])
+def test_another_default_device(kind):
+    layer, x = layer_of(KINDS[kind]), features()
+    torch.manual_seed(3)
+    expected = gradients_of(layer, layer(x, EDGE_INDEX))
+    torch.manual_seed(3)
+    with torch.device("meta"):
+        found = gradients_of(layer, layer(x, EDGE_INDEX))
+    assert all(map(torch.equal, found, expected))
+
+
+def test_an_indexs_values_by_head_of_ones_own_are_called():
+    layer = layer_of({})
+    layer.index.per_head = lambda heads, like: layer.index.q().expand(1, heads) * 1.1
+    assert_as_defined(layer)
+
+
+def test_logits_of_a_subclass_are_used():
+    class Sharper(LTGAConv):
+        def _logits(self, *ends):
+            return 3 * super()._logits(*ends)
+
+    layer = Sharper(FEATURES, 5, 4)
+    assert_as_defined(layer)

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
-from torch_geometric.nn import FAConv
+from torch.utils.checkpoint import checkpoint
+from torch_geometric.nn import FAConv, GATConv
 
 from ltga.nn.baselines import FAGCN, GAT, GCN, H2GCN, GATv2, stand_in
 from ltga.nn.baselines import fagcn as fagcn_module
@@ -196,3 +197,34 @@ def test_compilers_see_through(model_class: Callable[..., nn.Module]) -> None:
     x, edges = _graph("dense")
     model = model_class(FEATURES, CLASSES, hidden_channels=4, heads=2).eval()
     torch.testing.assert_close(torch.compile(model, backend="eager")(x, edges), model(x, edges))
+
+
+def test_a_share_that_is_learned_gets_its_gradient() -> None:
+    x, edges = _graph("dense")
+    model = FAGCN(FEATURES, CLASSES, hidden_channels=2, heads=2)
+    del model.convs[0].eps
+    model.convs[0].eps = nn.Parameter(torch.tensor(0.3))
+    model(x, edges).square().sum().backward()
+    assert model.convs[0].eps.grad.abs() > 0
+
+
+def test_a_layer_for_two_sorts_of_nodes_is_called() -> None:
+    x, edges = _graph("dense")
+    model = GAT(FEATURES, CLASSES, hidden_channels=2, heads=2, num_layers=1).eval()
+    model.convs[0] = GATConv((FEATURES, FEATURES), CLASSES, concat=False)
+    assert torch.equal(model(x, edges), model.convs[0](x, edges))
+
+
+@pytest.mark.parametrize("model_class", [*MODELS, H2GCN])
+def test_checkpoints_of_sparse_features(model_class: Callable[..., nn.Module]) -> None:
+    x, edges = _graph("sparse")
+    model = model_class(FEATURES, CLASSES, hidden_channels=2, heads=2)
+    checkpoint(model, x, edges, use_reentrant=False).square().sum().backward()
+
+
+@pytest.mark.parametrize("model_class", [*MODELS, H2GCN])
+def test_another_default_device(model_class: Callable[..., nn.Module]) -> None:
+    x, edges = _graph("dense")
+    model = model_class(FEATURES, CLASSES, hidden_channels=2, heads=2)
+    with torch.device("meta"):
+        assert model(x, edges).square().sum().item() > 0

@@ -155,7 +155,7 @@ class LTGAConv(GATv2Conv):
         """
         draws = (draws or Draws()) if self.training and self.dropout > 0.0 else None
         simple = edge_attr is None and size is None and not return_attention_weights
-        if simple and may_take_one_step(self, x, edge_index, _MESSAGES):
+        if simple and may_take_one_step(self, x, edge_index, _STEPS):
             return in_one_step(self, x, edge_index, draws)
         inputs, weights = self._inputs(x, edge_index, edge_attr, size), None
         if isinstance(inputs.edges, Neighbourhoods):
@@ -286,4 +286,5 @@ class LTGAConv(GATv2Conv):
 
 
 # As they are now: a user may change the class later, and then messages are no longer ours.
-_MESSAGES = {name: getattr(LTGAConv, name) for name in MESSAGE_METHODS}
+_MESSAGES = {name: getattr(LTGAConv, name) for name in (*MESSAGE_METHODS, "_logits", "_plain_weights", "_plain_sum")}
+_STEPS = {**_MESSAGES, **{name: getattr(LTGAConv, name) for name in ("_inputs", "_edges", "_scores")}}

@@ -121,11 +121,20 @@ def is_ordinary(value: Any) -> bool:
     return type(value) in (Tensor, nn.Parameter) or isinstance(value, nn.UninitializedParameter)
 
 
+def has_methods(module: nn.Module, methods: Mapping[str, Any]) -> bool:
+    """Whether ``module`` has these methods still: no subclass, nor anybody else, has put others in their place."""
+    kind, own = type(module), module.__dict__
+    return all(getattr(kind, name) is method and name not in own for name, method in methods.items())
+
+
 def sums_plain_messages(layer: MessagePassing, methods: Mapping[str, Any]) -> bool:
     """Whether ``layer``'s messages are made by these ``methods``, summed, and nobody looks at them or changes them."""
-    kind, own = type(layer), layer.__dict__
-    overridden = [getattr(kind, name) is not method or name in own for name, method in methods.items()]
-    if any(overridden) or layer.explain or layer.decomposed_layers != 1 or not _propagates_as_pyg_does(layer):
+    if (
+        not has_methods(layer, methods)
+        or layer.explain
+        or layer.decomposed_layers != 1
+        or not _propagates_as_pyg_does(layer)
+    ):
         return False
     if any(map(layer.__dict__.get, _PYG_HOOKS)):
         return False

@@ -18,7 +18,7 @@ from ltga.nn.projections import Embeddings
 def index_of(index: nn.Module, embeddings: Embeddings, edges: Edges, compiled: bool) -> tuple[Tensor, bool]:
     """q of the edges, and whether it stands in CSR order; compiled for sorted edges if ours is the gate."""
     sorted_edges = compiled and isinstance(edges, Neighbourhoods)
-    if sorted_edges and is_untouched(index, GatedIndex) and _may_fuse(index.gate):
+    if sorted_edges and may_fuse_gate(index):
         assert isinstance(index, GatedIndex) and isinstance(edges, Neighbourhoods)
         return index.note(fused_gate(index.gate, embeddings, edges, True, index.delta)), True
     seen = edges.edge_index if type(index) in (FrozenIndex, LearnedIndex, LogIndex) else own_copy(edges)
@@ -44,7 +44,12 @@ def own_copy(edges: Edges) -> Tensor:
 
 def may_fuse_gate(index: nn.Module) -> bool:
     """Whether ``index`` is a gate of ours that :func:`gated` may stand in for."""
-    return is_untouched(index, GatedIndex) and _may_fuse(index.gate)
+    return is_untouched(index, GatedIndex) and has_plain_bound(index) and _may_fuse(index.gate)
+
+
+def has_plain_bound(index: Any) -> bool:
+    """Whether ``index.delta`` is a number that kernels can put on: not learned, and not 0, which they take for none."""
+    return type(index.delta) is float and index.delta > 0
 
 
 def gated(index: GatedIndex, x: Tensor, linears: tuple[Any, Any], heads: int, graph: Neighbourhoods) -> Tensor:

@@ -12,13 +12,15 @@ from ltga.kernels import NORMALIZERS, SCORINGS, LayerOperands, Neighbourhoods, a
 from ltga.kernels.operators.dispatch import is_observed
 from ltga.kernels.operators.operands import Kind
 from ltga.kernels.operators.projection import may_be_compact
-from ltga.nn.entitlement import is_ordinary, is_plain_linear, is_untouched, may_compile, may_fuse
-from ltga.nn.fused_gate import gated, may_fuse_gate
+from ltga.nn.entitlement import has_methods, is_ordinary, is_plain_linear, is_untouched, may_compile, may_fuse
+from ltga.nn.fused_gate import gated, has_plain_bound, may_fuse_gate
 from ltga.nn.index import FrozenIndex, GatedIndex, LearnedIndex, LogIndex
 from ltga.nn.masks import Draws
 
 _TYPES = (torch.float32, torch.float64)
-_BOUNDED = LearnedIndex.q  # as it is now: a user may change the class later
+_BOUNDED = {
+    name: getattr(LearnedIndex, name) for name in ("q", "per_head")
+}  # as now: a user may change the class later
 
 
 def may_take_one_step(layer: Any, x: Any, edge_index: Any, methods: Mapping[str, Any]) -> bool:
@@ -54,7 +56,7 @@ def _parameters_fit(layer: Any, x: Tensor) -> bool:
             return False
         expected += [(linear._parameters, "weight", shape), (linear._parameters, "bias", shape[:1])]
     return all(
-        _fits(values[name], shape, x) if values.get(name) is not None else name == "bias"
+        _fits(values[name], shape, x) if values.get(name) is not None else name == "bias" and name in values
         for values, name, shape in expected
     )
 
@@ -83,7 +85,7 @@ def _index(layer: Any, x: Tensor, graph: Neighbourhoods) -> tuple[Tensor, bool, 
     if isinstance(index, GatedIndex):
         return gated(index, x, (layer.lin_l, layer.lin_r), layer.heads, graph), True, 0.0
     raw = index._parameters.get("raw")
-    bounded = type(index).q is _BOUNDED and "q" not in index.__dict__ if type(index) is LearnedIndex else False
+    bounded = type(index) is LearnedIndex and has_plain_bound(index) and has_methods(index, _BOUNDED)
     if bounded and is_ordinary(raw) and raw.shape == (layer.heads,) and raw.dtype == x.dtype and raw.is_cpu:
         return raw, False, index.delta
     return index.per_head(layer.heads, x), False, 0.0

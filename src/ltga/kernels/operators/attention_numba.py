@@ -16,8 +16,8 @@ from ltga.kernels.runtime.neighbourhoods import edge_order
 from ltga.kernels.runtime.threads import row_blocks, run_blocks
 
 _NOTHING = {
-    (dtype, rank): torch.empty((0,) * rank, dtype=dtype).numpy()
-    for dtype in (torch.float32, torch.float64)
+    (dtype, rank): np.empty((0,) * rank, number)
+    for dtype, number in ((torch.float32, np.float32), (torch.float64, np.float64))
     for rank in (2, 3)
 }
 

@@ -74,11 +74,11 @@ def draw(count: int, p: float, wanted: Tensor | None = None) -> Tensor:
     if wanted is not None and len(wanted):
         if bool((wanted.diff() < 0).any()):
             ascending, order = wanted.sort()
-            return torch.empty(len(wanted), dtype=torch.bool).index_copy_(0, order, draw(count, p, ascending))
+            return torch.empty_like(order, dtype=torch.bool).index_copy_(0, order, draw(count, p, ascending))
         if int(wanted[0]) < 0 or int(wanted[-1]) >= count:
             raise InputError(f"wanted: has numbers outside 0..{count - 1}")
     if not _worth_it(count):
-        drawn = torch.empty(count).bernoulli_(p) != 0
+        drawn = torch.empty(count, device="cpu").bernoulli_(p) != 0
         return drawn if wanted is None else drawn[wanted]
     with _lock:  # draws that another thread makes through torch itself meanwhile are lost
         return _draw(count, p, wanted)
@@ -97,11 +97,11 @@ def _draws_as_torch_does() -> bool:
     before = generator.get_state()
     try:
         generator.manual_seed(1)
-        torch.rand(1)  # an odd place to start
+        torch.rand(1, device="cpu")  # an odd place to start
         start = generator.get_state()
         if start.numel() != _STATE_BYTES:
             return False
-        wanted = torch.empty(3 * WORDS).bernoulli_(0.6) != 0
+        wanted = torch.empty(3 * WORDS, device="cpu").bernoulli_(0.6) != 0
         after = generator.get_state()
         generator.set_state(start)
         return torch.equal(_draw(3 * WORDS, 0.6, None), wanted) and torch.equal(generator.get_state(), after)
@@ -153,7 +153,7 @@ def _scaled(x: Tensor, kept: Tensor, share: float) -> Tensor:
     from ltga.kernels.numba.mersenne import scale_kept
 
     out = buffers.empty(tuple(x.shape), x.dtype)
-    factor = torch.ones((), dtype=x.dtype).div(share).numpy()[()]  # rounded as torch rounds it
+    factor = torch.ones((), dtype=x.dtype, device="cpu").div(share).numpy()[()]  # rounded as torch rounds it
     arrays = (x.detach().contiguous().view(-1).numpy(), kept.view(-1).numpy(), factor, out.view(-1).numpy())
     blocks = [(at, min(at + CHUNK, x.numel())) for at in range(0, x.numel(), CHUNK)]
     run_blocks(blocks, lambda _, first, last: scale_kept(first, last, *arrays))

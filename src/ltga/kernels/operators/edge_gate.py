@@ -189,7 +189,7 @@ def plain_edge_mlp(
     bound: float,
 ) -> Tensor:
     """:func:`edge_mlp` in plain torch."""
-    row = torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff())
+    row = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=ptr.device), ptr.diff())
     hidden = torch.relu(per_target.index_select(0, row) + per_source.index_select(0, col.long()))
     out = hidden @ weight.t() + bias
     out = 1 + bound * torch.tanh(out) if bound > 0 else out

@@ -97,8 +97,8 @@ class _Gate(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor | None) -> tuple:  # type: ignore[override]
         if grad is None:
             return (None,) * (len(GateOperands._fields) + 2)
-        x, hidden, out, *means, per_target, per_source, q = ctx.saved_tensors[:-6]
-        structure, needed = ctx.saved_tensors[-6:], ctx.needs_input_grad
+        saved, needed = ctx.saved_tensors, ctx.needs_input_grad  # read once: checkpoints give them a single time
+        (x, hidden, out, *means, per_target, per_source, q), structure = saved[:-6], saved[-6:]
         if wants_definition(grad):
             *linears, hidden_bias, out_bias = ctx.unsaved.values()
             given = GateOperands(x, *linears, hidden, hidden_bias, out, out_bias)  # type: ignore[call-arg]

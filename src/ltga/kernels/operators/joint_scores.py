@@ -52,7 +52,7 @@ class _JointScores(torch.autograd.Function):
 
         *structure, slope = rest
         given = tuple(map(_array, (x, left, right)))
-        scores = torch.empty(len(x), 2, x.size(1), dtype=x.dtype)
+        scores = x.new_empty(len(x), 2, x.size(1))
         out = buffers.empty((len(structure[1]), x.size(1)), x.dtype)
         ptr, col, perm = (array.numpy() for array in structure[:3])
         edges = (ptr, col, perm, scores.numpy(), given[0].dtype.type(slope), out.numpy())
@@ -99,6 +99,6 @@ def plain_joint_scores(
     x: Tensor, left: Tensor, right: Tensor, ptr: Tensor, col: Tensor, perm: Tensor, slope: float
 ) -> Tensor:
     """:func:`joint_scores` in plain torch."""
-    target = torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff())
+    target = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=ptr.device), ptr.diff())
     sums = (x * left).sum(-1).index_select(0, col.long()) + (x * right).sum(-1).index_select(0, target)
     return F.leaky_relu(sums, slope).index_select(0, perm.long().argsort())

@@ -21,7 +21,7 @@ from ltga.kernels.operators.projection import product
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
 
-_NO_RAW = {dtype: torch.empty(0, 0, dtype=dtype) for dtype in (torch.float32, torch.float64)}
+_NO_RAW = {dtype: torch.empty(0, 0, dtype=dtype, device="cpu") for dtype in (torch.float32, torch.float64)}
 
 
 class LayerOperands(NamedTuple):
@@ -137,7 +137,7 @@ def _gradient_of_index(parts: np.ndarray, q: Tensor, bent: Tensor | None, bound:
     """Of q, or of what it was bounded from."""
     from ltga.kernels.operators.attention_numba import total
 
-    grad = torch.from_numpy(parts if len(q) > 1 else total(parts)[None]).to(q.dtype)
+    grad = torch.from_numpy(parts if len(q) != 1 else total(parts)[None]).to(q.dtype)
     if bent is None:
         return grad
     return torch.ops.aten.tanh_backward(grad[0] if bound == 1.0 else bound * grad[0], bent)  # type: ignore[no-any-return]

@@ -72,6 +72,7 @@ class DistinctRows:
 
 
 Compact = SparseFeatures | DistinctRows
+_top_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda _: None)
 _DENSE, _SEEN = "no cheaper form", "seen once"
 _known: TensorMemo[Compact | str] = TensorMemo()
 
@@ -85,8 +86,8 @@ def compact_form(x: Tensor, search: bool = True) -> Compact | None:
         return None
     if x.dtype not in (torch.float32, torch.float64) or x.is_inference() or not has_compiled_kernels():
         return None
-    if is_observed() or type(x) not in (Tensor, torch.nn.Parameter):
-        return None
+    if is_observed() or type(x) not in (Tensor, torch.nn.Parameter) or _top_hooks(True) is not None:
+        return None  # a checkpoint's second pass must save what its first one did, not a form found since
     known = _known.get(x, "form")
     if known is None and not search:
         _known.put(x, "form", None, _SEEN)
@@ -127,7 +128,7 @@ def _rows_seem_to_repeat(x: Tensor) -> bool:
     All columns count: after dropout a few of them often repeat, whole rows do not.
     """
     sample = x[:: max(1, len(x) // _SAMPLE)].double()
-    numbers = sample @ torch.arange(1, x.size(1) + 1, dtype=torch.double).sqrt()
+    numbers = sample @ torch.arange(1, x.size(1) + 1, dtype=torch.double, device=x.device).sqrt()
     return len(np.unique(numbers.numpy())) < DISTINCT_BELOW * len(sample)
 
 

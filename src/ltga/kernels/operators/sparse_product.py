@@ -88,7 +88,7 @@ class SparseRows(SparseFeatures):
     def of(cls, whole: SparseFeatures, rows: Tensor) -> SparseRows:
         start, length = whole.ptr[rows], whole.ptr.diff()[rows]
         ptr = F.pad(length.cumsum(0), (1, 0))
-        stored = torch.arange(int(ptr[-1])) + torch.repeat_interleave(start - ptr[:-1], length)
+        stored = torch.arange(int(ptr[-1]), device=ptr.device) + torch.repeat_interleave(start - ptr[:-1], length)
         return cls(
             whole.values[stored], ptr, whole.col[stored], (len(rows), whole.shape[1]), whole=whole, stored=stored
         )
@@ -188,7 +188,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple:
 
 def plain_project_sparse(values: Tensor, ptr: Tensor, col: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """:func:`project_sparse` in plain torch."""
-    row = torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff())
+    row = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=ptr.device), ptr.diff())
     terms = values.unsqueeze(1) * weight.t().index_select(0, col.long())
     out = terms.new_zeros(len(ptr) - 1, weight.size(0)).index_add(0, row, terms)
     return out if bias is None else out + bias

@@ -115,7 +115,7 @@ class _WeightedSum(torch.autograd.Function):
         ctx.edges, ctx.share = edges, share
         ctx.save_for_backward(x, weights, after)
         out = buffers.empty((edges.incoming.num_targets, x.size(1)), x.dtype)
-        addend = None if after is None else (_array(after).reshape(-1, x.size(1)), 0)
+        addend = None if after is None else (_array(after if after.dim() == 2 else after[None]), 0)
         add_up(edges.incoming, _array(weights), _array(x), out.numpy(), x.size(1), after=addend, share=share)
         return out
 

@@ -53,7 +53,7 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     numpy_dtype = np.dtype(_TORCH_TO_NUMPY[dtype])
     size = math.prod(shape) * numpy_dtype.itemsize
     if size < SMALLEST or _IDLE < 0:
-        return torch.empty(shape, dtype=dtype)
+        return torch.empty(shape, dtype=dtype, device="cpu")  # whatever the default device
     with _lock:
         raw = _take(size)
         if raw is None:

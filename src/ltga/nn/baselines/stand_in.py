@@ -34,6 +34,10 @@ def may_stand_in(conv: MessagePassing, x: Tensor) -> bool:
     edge_features = getattr(conv, "lin_edge", None) is not None
     if conv.flow != "source_to_target" or getattr(conv, "normalize", False) or edge_features:
         return False
+    if isinstance(conv, FAConv) and not isinstance(conv.eps, float | int):  # learned by somebody
+        return False
+    if isinstance(conv, GATConv) and conv.lin is None:  # built for two sorts of nodes
+        return False
     return all(is_plain_linear(part) for part in conv.children() if part is not conv.aggr_module)
 
 
