@@ -207,14 +207,19 @@ def root_of_one(start, end, h, logits, d, scratch, top):  # type: ignore[no-unty
 
 @borrowing()
 def root(start, end, h, perm, logits, q, top):  # type: ignore[no-untyped-def]
-    """nu with sum exp_alpha(z - max + nu) = 1; Newton on ln_alpha of the sum, bracketed (see functional)."""
+    """nu with sum exp_alpha(z - max + nu) = 1; Newton on ln_alpha of the sum, bracketed (see functional).
+
+    Above alpha = 2 weights are steep where they vanish, and Newton's steps may go to and fro between the same points:
+    one that is not less than half as long as the one before the last gives way to the middle of the bracket.
+    """
     lowest = highest = alpha_minus_one(q, perm, start, h)
     if q.shape[0] > 1:
         for k in range(start + 1, end):
             d = alpha_minus_one(q, perm, k, h)
             lowest, highest = min(lowest, d), max(highest, d)
     low, high, nu = log_alpha(-math.log(end - start), lowest), 0.0, 0.0
-    for _ in range(60):
+    last = earlier = high - low
+    for _ in range(120):
         total = slope = 0.0
         for k in range(start, end):
             d = alpha_minus_one(q, perm, k, h)
@@ -233,10 +238,11 @@ def root(start, end, h, perm, logits, q, top):  # type: ignore[no-untyped-def]
         else:
             low = nu
         proposal = nu + total / slope * log_alpha(-excess, highest)
-        if not low <= proposal <= high:
+        if not (low <= proposal <= high and abs(proposal - nu) <= 0.5 * earlier):
             proposal = 0.5 * (low + high)
         if proposal == nu:
             break
+        last, earlier = abs(proposal - nu), last
         nu = proposal
     return nu
 
