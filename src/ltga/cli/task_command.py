@@ -17,6 +17,7 @@ from ltga.cli.output import check_output
 from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
 from ltga.cli.task_report import as_json, judged_by, reference_rows, row_of, sentences, table
 from ltga.cli.terminal import say
+from ltga.cli.unscaled import warnings_about
 from ltga.data import NodeDataset, Preparation
 from ltga.data.own_graph import preparation_for
 from ltga.errors import InputError, LTGAError
@@ -136,7 +137,7 @@ def train_other_task(
     first = next(iter(planned.values()))
     task = first[0].task
     messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
-    for note in getattr(dataset, "notes", ()):
+    for note in (*getattr(dataset, "notes", ()), *warnings_about(dataset)):
         say(messages, note)
     with crew.at_work():
         done = all_runs(planned, runs, fresh, messages, every, crew, device)

@@ -19,6 +19,7 @@ from ltga.cli.output import check_output
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, simple_rows, table
 from ltga.cli.terminal import run_bar, say
+from ltga.cli.unscaled import warnings_about
 from ltga.data import Dataset, GraphFolder, NodeDataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
@@ -35,8 +36,6 @@ from ltga.train.ray_train import RayWorkers
 from ltga.train.record import clean_text
 from ltga.train.store import Store
 
-UNSCALED = 100.0  # standard deviation from which attention scores grow out of hand
-LOOKED_AT = 10_000  # nodes of a graph on disk, to see whether its features are scaled
 LONGEST_NAME = 100  # of a graph in the name of its page; a file name has 255 bytes
 
 
@@ -107,20 +106,6 @@ def train_and_compare(
         results.print(sentence, markup=False)
     where = f"Runs are in {store}/." + ("" if page is None else f" Open {page} to walk through the graph.")
     say(results, where)
-
-
-def warnings_about(graph: Dataset | GraphFolder) -> list[str]:
-    """What will spoil training and is easily mended: features of very different sizes."""
-    if isinstance(graph, GraphFolder):
-        nodes = torch.linspace(0, graph.num_nodes - 1, min(LOOKED_AT, graph.num_nodes), dtype=torch.float64).long()
-        spread = graph.feature_rows[nodes].std(0)
-    else:
-        spread = graph.data.x.std(0)
-    largest = int(spread.argmax())
-    if float(spread[largest]) < UNSCALED:
-        return []
-    name = f"{graph.feature_names[largest]!r}" if graph.feature_names is not None else f"number {largest}"
-    return [f"warning: feature {name} has a standard deviation of {float(spread[largest]):,.0f}; scale the features"]
 
 
 def _all_runs(
