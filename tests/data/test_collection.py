@@ -251,6 +251,10 @@ def test_what_needs_one_graph_with_classes_says_so(tmp_path: Path) -> None:
 def test_settings_of_collections() -> None:
     with pytest.raises(InputError, match="attributes must be 0 or 1"):
         load_dataset("mutag:attributes=2")
+    with pytest.raises(InputError, match="scale must be 0 or 1"):
+        load_dataset("enzymes:attributes=1,scale=3")
+    with pytest.raises(InputError, match="scale is for attributes; write enzymes:attributes=1,scale=1"):
+        load_dataset("enzymes:scale=1")
     with pytest.raises(InputError, match="mutag has no setting 'edges'"):
         load_dataset("mutag:edges=2")
     for name in ("esol", "umls"):

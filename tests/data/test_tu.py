@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from sklearn.preprocessing import StandardScaler
 from torch_geometric.data import Data
 from torch_geometric.io import read_tu_data
 
+from ltga.cli.unscaled import warnings_about
 from ltga.data import CATALOGUE, load_dataset
 from ltga.data.tu import read_tu
 from ltga.errors import DataError
@@ -95,6 +98,25 @@ def test_a_small_collection_equals_pyg(write: Callable[..., dict[str, Path]]) ->
     assert (read.y.tolist(), read.class_names) == ([0, 1], ("-1", "7"))
     assert read.graphs[1].edge_index.tolist() == [[0, 1], [1, 0]]  # the loop and the repeated edge are gone
     assert read_tu(files).graphs[0].x.tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.data
+def test_attributes_scaled_over_all_nodes(data_root: Path) -> None:
+    raw, scaled = (load_dataset(f"enzymes:attributes=1{more}", root=data_root) for more in ("", ",scale=1"))
+    assert scaled.name == "enzymes:attributes=1,scale=1"
+    before, after = (torch.cat([graph.x for graph in of]).double() for of in (raw, scaled))
+    assert torch.equal(before[:, -3:], after[:, -3:])  # labels stay
+    oracle = StandardScaler().fit_transform(before[:, :-3].numpy())
+    np.testing.assert_allclose(after[:, :-3].numpy(), oracle, atol=1e-5)
+    (warning,) = warnings_about(raw)
+    assert warning.endswith("use enzymes:attributes=1,scale=1") and warnings_about(scaled) == []
+
+
+def test_a_constant_attribute_is_scaled_to_nothing(write: Callable[..., dict[str, Path]]) -> None:
+    count = len(write()["graph_indicator"].read_text().split())
+    read = read_tu(write(node_attributes="5, 1\n" + "5, 2\n" * (count - 1)), attributes=True, scale=True)
+    columns = torch.cat([graph.x for graph in read.graphs])[:, :2]
+    assert columns[:, 0].abs().max() == 0 and columns[:, 1].std(correction=0) == pytest.approx(1)
 
 
 def test_a_number_per_graph(write: Callable[..., dict[str, Path]]) -> None:

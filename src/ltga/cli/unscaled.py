@@ -25,7 +25,9 @@ def warnings_about(data: Any) -> list[str]:
         return []
     names: Sequence[str] | None = getattr(data, "feature_names", None)
     name = f"{names[largest]!r}" if names is not None else f"number {largest}"
-    return [f"warning: feature {name} has a standard deviation of {float(spread[largest]):,.0f}; scale the features"]
+    facts = getattr(data, "facts", None)
+    advice = f"use {data.name},scale=1" if facts is not None and facts.reader == "tu" else "scale the features"
+    return [f"warning: feature {name} has a standard deviation of {float(spread[largest]):,.0f}; {advice}"]
 
 
 def _features(data: Any) -> Tensor | None:

@@ -35,7 +35,7 @@ def _triples(name: str) -> tuple[KnownFile, ...]:
     return tuple(file(part, known) for part, known in TRIPLES[name].items())
 
 
-_ATTRIBUTES = "features are node labels, as usual; attributes=1 puts the files' numbers before them"
+_ATTRIBUTES = "features are node labels, as usual; attributes=1 puts the files' numbers before them (scale=1: scaled)"
 _NO_LICENCE = "none stated"
 _SKEWED = "views span seven orders of magnitude: predict their logarithm, or expect the error of a few stars"
 _OWN_SPLITS = "no published splits: ten seeded stratified ones, 60/20/20"

@@ -39,13 +39,16 @@ def load_task_dataset(
 
 
 def _load_tu(facts: Facts, root: str | Path | None, knobs: str) -> GraphCollection:
-    def make(attributes: int = 0) -> GraphCollection:
-        if attributes not in (0, 1):
-            raise InputError(f"name: {facts.name}: attributes must be 0 or 1, got {attributes}")
+    def make(attributes: int = 0, scale: int = 0) -> GraphCollection:
+        for knob, value in (("attributes", attributes), ("scale", scale)):
+            if value not in (0, 1):
+                raise InputError(f"name: {facts.name}: {knob} must be 0 or 1, got {value}")
+        if scale and not attributes:
+            raise InputError(f"name: {facts.name}: scale is for attributes; write {facts.name}:attributes=1,scale=1")
         folder, paths = obtain(facts, root)
         stem = paths[0].name.removesuffix("A.txt")
-        read = read_tu({path.stem.removeprefix(stem): path for path in paths}, attributes=bool(attributes))
-        name = knob_name(facts.name, make, {"attributes": attributes})
+        read = read_tu({path.stem.removeprefix(stem): path for path in paths}, bool(attributes), bool(scale))
+        name = knob_name(facts.name, make, {"attributes": attributes, "scale": scale})
         target = make_target(read.y, name, "classes", read.class_names, item="graph")
         collection = GraphCollection(
             name, read.graphs, target, facts=facts, provenance={"folder": str(folder), "form": "raw"}

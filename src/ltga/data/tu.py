@@ -31,12 +31,12 @@ class TUGraphs:
     stored_edges: int
 
 
-def read_tu(files: Mapping[str, Path], attributes: bool = False) -> TUGraphs:
+def read_tu(files: Mapping[str, Path], attributes: bool = False, scale: bool = False) -> TUGraphs:
     """The graphs in the files of one dataset, keyed by part ("A", "graph_indicator", "graph_labels", ...).
 
-    Features are the one-hot node labels, with `attributes` behind the node attributes; edge attributes and labels
-    likewise. Self-loops and repeated edges are dropped and edges sorted, as PyG's `TUDataset` does. Graphs without
-    node labels or attributes are refused.
+    Features are the one-hot node labels, with `attributes` behind the node attributes, which `scale` brings to mean 0
+    and standard deviation 1 over all nodes; edge attributes and labels likewise, never scaled. Self-loops and repeated
+    edges are dropped and edges sorted, as PyG's `TUDataset` does. Graphs without node labels or attributes are refused.
     """
     for part in ("A", "graph_indicator"):
         if part not in files:
@@ -44,7 +44,7 @@ def read_tu(files: Mapping[str, Path], attributes: bool = False) -> TUGraphs:
     graph_of = _graph_of_nodes(files["graph_indicator"])
     nodes, graphs = graph_of.size, int(graph_of[-1]) + 1
     edges = _edges(files["A"], graph_of)
-    x = _features(files, "node", nodes, attributes)
+    x = _features(files, "node", nodes, attributes, scale)
     if x is None:
         folder = files["A"].parent
         raise DataError(f"{folder}: nodes have neither labels nor attributes; give *_node_labels.txt")
@@ -103,17 +103,27 @@ def _edges(path: Path, graph_of: np.ndarray) -> np.ndarray:
     return edges
 
 
-def _features(files: Mapping[str, Path], owner: str, count: int, attributes: bool) -> np.ndarray | None:
+def _features(
+    files: Mapping[str, Path], owner: str, count: int, attributes: bool, scale: bool = False
+) -> np.ndarray | None:
     """Attributes and one-hot labels of nodes or edges `[count, F]`, None if there are none."""
     parts = []
     if attributes and f"{owner}_attributes" in files:
-        with np.errstate(over="ignore"):  # too large for float32 becomes inf, which the collection refuses
-            parts.append(_numbers(files[f"{owner}_attributes"], count).astype(np.float32))
+        numbers = _numbers(files[f"{owner}_attributes"], count)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large becomes inf, which is refused later
+            parts.append((_scaled(numbers) if scale else numbers).astype(np.float32))
     if f"{owner}_labels" in files:
         labels = _whole(files[f"{owner}_labels"], count)
         for column in labels.T - labels.min(axis=0)[:, None]:
             parts.append(_one_hot(column, files[f"{owner}_labels"]))
     return np.concatenate(parts, axis=1) if parts else None
+
+
+def _scaled(numbers: np.ndarray) -> np.ndarray:
+    """Columns of mean 0 and standard deviation 1; a column of one value becomes 0."""
+    away = numbers - numbers.mean(axis=0)
+    spread = numbers.std(axis=0)
+    return away / np.where(spread > 0, spread, 1.0)
 
 
 def _one_hot(labels: np.ndarray, path: Path) -> np.ndarray:
