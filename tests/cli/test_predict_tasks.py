@@ -74,6 +74,9 @@ def test_bad_input(ltga: Any, tmp_path: Path) -> None:
     pairs.write_text("source,target\nn0,n1\nn0,nobody\n")
     wrong = tmp_path / "wrong.csv"
     wrong.write_text("from,to\nn0,n1\n")
+    itself, wide = tmp_path / "itself.csv", tmp_path / "wide.csv"
+    itself.write_text("source,target\nn0,n1\nn1,n1\n")
+    wide.write_text("source,target\nn0,n1\n", encoding="utf-16")
     for words, message in (
         (("predict", graphs, "--pairs", pairs), "--pairs: the run is for graph classification; leave it out"),
         (("predict", graphs, tmp_path / "mine"), "is no folder with graphs.csv"),
@@ -81,8 +84,10 @@ def test_bad_input(ltga: Any, tmp_path: Path) -> None:
         (("predict", links, "--pairs", pairs), "row 2: the graph has no node 'nobody'"),
         (("predict", links, "--pairs", wrong), "column 'source' is missing"),
         (("predict", links, "--pairs", tmp_path / "no.csv"), "no such file"),
+        (("predict", links, "--pairs", itself), "row 2: a link of a node to itself is not predicted"),
+        (("predict", links, "--pairs", wide), "is not utf-8 text; it looks like utf-16; convert it"),
         (("predict", links, "--pairs", tmp_path / "pairs.txt"), "pairs are read from .csv or .parquet"),
     ):
         said = ltga(*words, "--out", out)
         assert said.code == 2 and message in said.err and len(said.err.strip().splitlines()) == 1, said.err
-        assert not out.exists()
+        assert "encoding=" not in said.err and not out.exists()  # predict has no such option

@@ -226,6 +226,21 @@ def test_a_summary_is_that_of_networkx() -> None:
     counts = pd.Series(classes).value_counts(normalize=True)
     assert summary.classes == pytest.approx(counts.to_dict())
     assert summary.train + summary.val + summary.test == 35
+    assert summary.unreached == 0 and summary.untested == ()
+
+
+def test_a_summary_counts_nodes_without_messages_and_names_untested_classes() -> None:
+    star = nx.DiGraph((f"leaf {number}", "hub") for number in range(30))
+    star.add_node("alone")
+    for number, node in enumerate(star):
+        star.nodes[node].update(
+            label=("a", "b", "c")[number % 3], age=number, split=("train", "val", "test")[number % 2]
+        )
+    star.nodes["leaf 9"]["split"] = "test"
+    summary = summarise(as_graph(star))
+    assert (summary.isolated, summary.unreached) == (1, 30)
+    classes = nx.get_node_attributes(star, "label")
+    assert summary.untested == tuple(sorted({"a", "b", "c"} - {classes["leaf 9"]}))
 
 
 def test_fit_takes_graphs_of_other_libraries() -> None:

@@ -210,6 +210,7 @@ def _summary(console: Console, dataset: Dataset, summary: GraphSummary) -> None:
         "classes": f"{len(summary.classes):,}: " + ", ".join(shares[:MOST_CLASSES]) + more,
         "median degree": f"{summary.median_degree:g}",
         "nodes without edges": f"{summary.isolated:,}",
+        "nodes nothing points to": f"{summary.unreached:,}",
         "homophily of edges": homophily,
         "first split": f"{summary.train:,} train, {summary.val:,} val, {summary.test:,} test",
     }
@@ -217,6 +218,9 @@ def _summary(console: Console, dataset: Dataset, summary: GraphSummary) -> None:
         table.add_row(name, escape(value))
     table.columns[1].justify = "left"
     console.print(table)
+    if summary.untested:
+        missing = ", ".join(name[:LONGEST_CELL] for name in summary.untested[:MOST_CLASSES])
+        say(console, f"Not in the test part of the first split: {missing}. No score there speaks of them.")
 
 
 def show_links(console: Console, dataset: Any, found: Problems, as_json: bool) -> None:

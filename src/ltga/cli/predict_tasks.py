@@ -63,6 +63,9 @@ def _links(run: TaskRun, graph: str | None, root: Path | None, new_category: str
     asked = _read(pairs, ("source", "target"))
     at = {str(name): number for number, name in enumerate(ids)}
     ends = np.stack([_numbers(asked[column], at, pairs, "node") for column in asked])
+    same = np.flatnonzero(ends[0] == ends[1])
+    if same.size:
+        raise DataError(f"{pairs}: row {same[0] + 1}: a link of a node to itself is not predicted; leave it out")
     found = run.predict_proba(given, torch.from_numpy(ends)).numpy()
     return asked.assign(predicted=(found > 0.5).astype(int), p_edge=found)
 
@@ -85,7 +88,7 @@ def _tails(run: TaskRun, graph: str | None, root: Path | None, pairs: Path) -> p
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     if path.suffix not in SUFFIXES:
         raise InputError(f"--pairs: {path}: pairs are read from {' or '.join(SUFFIXES)}")
-    frame = read_frame(path)
+    frame = read_frame(path, option=False)
     missing = [name for name in columns if name not in frame]
     if missing or not len(frame):
         fault = f"column {missing[0]!r} is missing" if missing else "there are no rows below the header"

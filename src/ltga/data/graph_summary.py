@@ -21,8 +21,10 @@ class GraphSummary:
         classes: the share of the labelled nodes in each class, largest first.
         median_degree: incoming edges of a node, self-loops not counted.
         isolated: nodes without any edge to or from another node.
+        unreached: nodes with edges of which none points to them, so that no message arrives.
         homophily: the share of edges between labelled nodes that join two of one class; `None` without such edges.
         train, val, test: nodes of the first split.
+        untested: classes without a test node there.
     """
 
     nodes: int
@@ -33,10 +35,12 @@ class GraphSummary:
     classes: dict[str, float]
     median_degree: float
     isolated: int
+    unreached: int
     homophily: float | None
     train: int
     val: int
     test: int
+    untested: tuple[str, ...]
 
 
 def summarise(dataset: Dataset) -> GraphSummary:
@@ -58,7 +62,8 @@ def summarise(dataset: Dataset) -> GraphSummary:
     counts = np.bincount(data.y[data.y >= 0].numpy(), minlength=dataset.num_classes)
     shares = {dataset.class_names[at]: float(counts[at] / counts.sum()) for at in np.argsort(-counts, kind="stable")}
     attributes = data.get("edge_attr")
-    train, val, test = (int(mask.sum()) for mask in dataset.split(0))
+    train, val, test = dataset.split(0)
+    tested = set(data.y[test].tolist())
     return GraphSummary(
         nodes=nodes,
         edges=int(data.edge_index.size(1)),
@@ -68,8 +73,10 @@ def summarise(dataset: Dataset) -> GraphSummary:
         classes=shares,
         median_degree=float(np.median(incoming.numpy())),
         isolated=int((~touched).sum()),
+        unreached=int((touched & (incoming == 0)).sum()),
         homophily=float(same.double().mean()) if same.numel() else None,
-        train=train,
-        val=val,
-        test=test,
+        train=int(train.sum()),
+        val=int(val.sum()),
+        test=int(test.sum()),
+        untested=tuple(name for at, name in enumerate(dataset.class_names) if at not in tested),
     )

@@ -245,8 +245,11 @@ def _note_telltales(
 def _has_columns(frame: pd.DataFrame, wanted: tuple[str, ...], where: str, kind: str, problems: Problems) -> bool:
     """Whether a table has rows and the columns that it needs, each once."""
     columns = list(frame.columns)
-    listed = ", ".join(columns) or "none"
     before = len(problems.errors)
+    if not columns:
+        problems.add(where, "is empty", 1, f"give a header and a row for each {kind}", "error")
+        return False
+    listed = ", ".join(columns)
     for name in wanted:
         if name not in columns:
             named = name in ("id", "label", "source", "target")

@@ -25,15 +25,17 @@ _LONGEST_HEADER = 1 << 20
 _PANDAS_INDEX = "__index_level_"
 
 
-def read_frame(path: Path, encoding: str = "utf-8", problems: Problems | None = None) -> pd.DataFrame:
+def read_frame(
+    path: Path, encoding: str = "utf-8", problems: Problems | None = None, option: bool = True
+) -> pd.DataFrame:
     """The table in a file. Columns keep their order; whole numbers stay whole beside empty cells.
 
     Rows of a CSV file that have too many or too few fields, or are no text, are added to `problems` if that is given,
-    so that the rest can be looked at, and raised otherwise.
+    so that the rest can be looked at, and raised otherwise. `option`: whether whoever asks can say another encoding.
     """
     found = Problems() if problems is None else problems
     try:
-        frame = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, encoding, found)
+        frame = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, encoding, found, option)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path") from None
     # pyarrow and the standard library differ in what they raise about damage; all of it means the same here.
@@ -44,15 +46,15 @@ def read_frame(path: Path, encoding: str = "utf-8", problems: Problems | None = 
     return frame
 
 
-def _read_csv(path: Path, encoding: str, problems: Problems) -> pd.DataFrame:
+def _read_csv(path: Path, encoding: str, problems: Problems, option: bool) -> pd.DataFrame:
     """All fields as text; not pandas' own reader, which drops surplus fields and fills up short rows."""
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    refuse_wide(content, path, encoding)
+    refuse_wide(content, path, encoding, option)
     delimiter = _delimiter(content)
     fast = _plain_csv(content, delimiter) if encoding.lower() in ("utf-8", "utf8") else None
     if fast is not None:
         return fast
-    return _any_csv(_decoded(content, encoding, str(path), problems), delimiter, str(path), problems)
+    return _any_csv(_decoded(content, encoding, str(path), problems, option), delimiter, str(path), problems)
 
 
 def _delimiter(content: bytes) -> str:
@@ -97,14 +99,14 @@ def _any_csv(text: str, delimiter: str, where: str, problems: Problems) -> pd.Da
     return pd.DataFrame(rows, columns=pd.Index(header, dtype=object), dtype=object)
 
 
-def _decoded(content: bytes, encoding: str, where: str, problems: Problems) -> str:
+def _decoded(content: bytes, encoding: str, where: str, problems: Problems, option: bool) -> str:
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         lines = content.splitlines()
         odd = [at - 1 for at, line in enumerate(lines) if not reads_as(line, encoding)]
         what = f"is not {error.encoding} text (byte {content[error.start]:#04x})"
-        action = encoding_hint(content, where)
+        action = encoding_hint(content, where, option)
         if not reads_as(content[:_LONGEST_HEADER].splitlines()[0], encoding):
             raise DataError(f"{where}: {what}; {action}") from None  # without its header nothing else can be said
         problems.add(where, what, [at for at in odd if at >= 0] or 1, action, "error")
