@@ -33,9 +33,11 @@ def rings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     names = [f"ring-{number}" for number in range(40)]
     rng = np.random.default_rng(0)
     pd.DataFrame({"graph_id": names, "label": ["odd", "even"] * 20}).to_csv(folder / "graphs.csv", index=False)
-    nodes = [{"graph_id": name, "id": at, "size": 3 * rng.normal()} for name in names for at in range(4)]
+    nodes = [{"graph_id": name, "id": f"bead {at}", "size": 3 * rng.normal()} for at in range(4) for name in names]
     pd.DataFrame(nodes).to_csv(folder / "nodes.csv", index=False)
-    edges = [{"graph_id": name, "source": at, "target": (at + 1) % 4} for name in names for at in range(4)]
+    edges = [
+        {"graph_id": name, "source": f"bead {at}", "target": f"bead {(at + 1) % 4}"} for name in names for at in range(4)
+    ]
     pd.DataFrame(edges).to_csv(folder / "edges.csv", index=False)
     return folder, shaken(ltga.load_dataset(folder)).save(folder.parent / "runs")
 
@@ -46,7 +48,12 @@ def test_a_graph_of_many(rings: tuple[Path, Path], tmp_path: Path) -> None:
     assert "graph classification, test accuracy" in shown
     assert "Graph ring-7: target even" in shown and "Graphs of which most is ignored" in shown
     assert page.read_text("utf-8").startswith("<!doctype html>")
-    assert set(pd.read_csv(table)["graph"]) == {f"ring-{number}" for number in range(40)}
+    assert "bead 3" in shown and "bead 3" in page.read_text("utf-8")
+    frame = pd.read_csv(table)
+    assert set(frame["graph"]) == {f"ring-{number}" for number in range(40)}
+    apart = frame[~frame["self_loop"]]
+    beads = apart[["source_name", "target_name"]].apply(lambda column: column.str.removeprefix("bead ").astype(int))
+    assert ((beads["source_name"] + 1) % 4 == beads["target_name"]).all()  # as the table of edges has them
 
 
 def test_a_pair_of_nodes_by_their_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,7 @@ def _edge_table(inside: Explanation, frame: pd.DataFrame, title: str, attending:
     """Edges that attending nodes read, a row each."""
     layers = range(1, inside.num_layers + 1)
     extra = [name for name in (*inside.about_nodes(), *inside.about_edges(), "common") if _column(frame, name)]
-    extra = [name for name in extra if name not in ("graph", "graph_number")]
+    extra = [name for name in extra if name not in ("graph", "graph_number", "source_name", "target_name")]
     headings = ([">node"] if attending else []) + [">neighbour", *extra]
     headings += [f">weight, layer {layer}" for layer in layers] + [">ignored by"]
     table = plain_table(*headings, title=escape(title), title_justify="left")
@@ -189,7 +189,7 @@ def _column(frame: pd.DataFrame, name: str) -> str:
 
 def _name(inside: Explanation, node: int) -> str:
     """What people call a node: in a molecule its element and number."""
-    if isinstance(inside, Graphs):
+    if isinstance(inside, Graphs) and inside.node_names is None:
         number = str(inside.numbers[node])
         return number if inside.symbols is None else f"{inside.symbols[node]}{number}"
     ids = inside.node_ids if inside.node_ids is not None else inside.node_names

@@ -42,6 +42,7 @@ class GraphCollection(HasSplits):
         provenance: where it came from and how it was made.
         feature_names: of a node's features, if they have some.
         notes: what was done to tables on the way, a line each.
+        node_names: what people call the nodes of every graph, if it is not their numbers.
 
     >>> ring = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]))
     >>> rings = GraphCollection("rings", [ring] * 40, make_target([0, 1] * 20, "rings"))
@@ -67,12 +68,15 @@ class GraphCollection(HasSplits):
         provenance: Mapping[str, Any] | None = None,
         feature_names: Sequence[str] | None = None,
         notes: Sequence[str] = (),
+        node_names: Sequence[Sequence[str]] | None = None,
     ) -> None:
         if len(graphs) != target.y.shape[0]:
             raise DataError(f"{name}: {len(graphs)} graphs but {target.y.shape[0]} targets; give one each")
         for what, given in (("names", graph_names), ("groups", groups)):
             if given is not None and len(given) != len(graphs):
                 raise DataError(f"{name}: {len(graphs)} graphs but {len(given)} {what}; give one each")
+        if node_names is not None and [len(names) for names in node_names] != [graph.x.shape[0] for graph in graphs]:
+            raise DataError(f"{name}: node_names: expected a name for each node of each graph")
         _refuse_lone_classes(target, name)
         _check_alike(graphs, name)
         self.name = name
@@ -82,6 +86,7 @@ class GraphCollection(HasSplits):
         self.facts = facts
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self.notes = tuple(notes)
+        self.node_names = None if node_names is None else tuple(map(tuple, node_names))
         self.provenance = {"splits": "as given" if masks is not None else "ten folds, seed 0", **(provenance or {})}
         if masks is None:
             strata = target.y.numpy() if target.kind == "classes" else np.where(target.known.numpy(), 0, -1)

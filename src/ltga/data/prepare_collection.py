@@ -1,18 +1,13 @@
-"""From tables of many graphs to a collection: decided on one collection, repeated on others.
-
-Nodes and edges of all graphs are prepared as one graph whose parts have no edge in common, so that every option does
-there what it does to a single graph.
-"""
+"""From tables of many graphs to a collection: decided on one collection, repeated on others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 import torch
 from pydantic import BaseModel, ConfigDict
 from torch_geometric.data import Data
@@ -20,17 +15,16 @@ from torch_geometric.data import Data
 from ltga.data.collection import GraphCollection
 from ltga.data.collection_tables import GRAPH, SMILES, CollectionTables, read_collection
 from ltga.data.collection_target import GraphTargets, read_targets
-from ltga.data.graph_tables import Tables
+from ltga.data.joined_graphs import cut, joined
 from ltga.data.molecules import ATOM_FEATURES, read_molecules
 from ltga.data.preparation import Preparation
-from ltga.data.prepare import FittedPreparation, PreparedGraph, prepare
-from ltga.data.problems import Problem, Problems
+from ltga.data.prepare import FittedPreparation
+from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
 from ltga.data.table_cells import text_of
 from ltga.data.target import Kind
 from ltga.errors import DataError, InputError, did_you_mean
 
-_BETWEEN = "\x1f"  # stands between the id of a node and that of its graph, where nobody writes it
 _OF_GRAPHS = ("label", "split", "predict", "encoding", "drop")  # options about the table of graphs
 
 
@@ -62,6 +56,7 @@ class PreparedCollection:
         fitted: what was done.
         problems: what was found on the way.
         feature_names: of a node.
+        node_names: what people call the nodes of every graph; None for molecules.
     """
 
     tables: CollectionTables
@@ -71,6 +66,7 @@ class PreparedCollection:
     fitted: FittedCollection
     problems: Problems
     feature_names: tuple[str, ...]
+    node_names: list[list[str]] | None = None
 
     def collection(self, name: str | None = None) -> GraphCollection:
         """To train on, with splits."""
@@ -86,6 +82,7 @@ class PreparedCollection:
             provenance={"path": str(self.tables.folder)},
             feature_names=self.feature_names,
             notes=self.problems.notes,
+            node_names=self.node_names,
         )
         collection.reading = {
             "format": "collection",
@@ -131,24 +128,24 @@ def prepare_collection(
     before = None if fitted is None else _known_columns(fitted, graphs)
     targets = read_targets(graphs, options, where, problems, before) if fitted is None or before else None
     if tables.of_molecules:
-        made, joined, names = _molecules(tables, ids, problems), None, ATOM_FEATURES
+        made, node_names, whole, names = _molecules(tables, ids, problems), None, None, ATOM_FEATURES
     else:
-        joined = _joined(tables, ids, options, None if fitted is None else fitted.graph, problems)
-        made = None if joined is None or problems.errors else _cut(joined, tables, ids)
-        names = () if joined is None else joined.arrays.feature_names or ()
+        whole = joined(tables, ids, options, None if fitted is None else fitted.graph, problems)
+        made, node_names = (None, None) if whole is None or problems.errors else cut(whole, ids)
+        names = () if whole is None else whole.arrays.feature_names or ()
     if made is None or problems.errors or (targets is None and fitted is None):
         return problems, None
     if fitted is None:
         assert targets is not None
         fitted = FittedCollection(
             options=options,
-            graph=None if joined is None else joined.fitted,
+            graph=None if whole is None else whole.fitted,
             columns=targets.columns,
             target=targets.kind,
             names=targets.names,
         )
     return problems, PreparedCollection(
-        tables, made, tuple(ids.to_pylist()), targets, fitted, problems, tuple(names)
+        tables, made, tuple(ids.to_pylist()), targets, fitted, problems, tuple(names), node_names
     )  # fmt: skip
 
 
@@ -220,95 +217,3 @@ def _molecules(tables: CollectionTables, ids: pa.Array, problems: Problems) -> l
     rows = np.array([position for position, _ in read.unparsable])
     problems.add(tables.paths["graphs"], f"{SMILES} does not parse ({named})", rows, "mend or leave out", "error")
     return None
-
-
-def _joined(
-    tables: CollectionTables, ids: pa.Array, options: Preparation, fitted: FittedPreparation | None, problems: Problems
-) -> PreparedGraph | None:
-    """All graphs prepared as one; what is found is added to `problems` in the words of a collection."""
-    nodes, edges = tables.frames["nodes"], tables.frames["edges"]
-    graph_of = _graph_of(nodes, ids)
-    strangers = np.flatnonzero(graph_of < 0)
-    if strangers.size:
-        shown = text_of(nodes[GRAPH])[int(strangers[0])].as_py()
-        what = f"{GRAPH} {shown[:40]!r} is not in {tables.paths['graphs']}"
-        problems.add(tables.paths["nodes"], what, strangers, "add it there, or leave these rows out", "error")
-    lonely = np.setdiff1d(np.arange(len(ids)), graph_of)
-    if lonely.size:
-        shown = ", ".join(ids[int(at)].as_py()[:40] for at in lonely[:3])
-        what = f"has no nodes in {tables.paths['nodes']} ({shown})"
-        problems.add(tables.paths["graphs"], f"graph {what}", lonely, "give it some, or leave it out", "error")
-    parts = pd.Series(graph_of + 1)
-    union = Tables(
-        _keyed(edges, (options.source, options.target)),
-        _keyed(nodes, (options.id,)),
-        tables.name, str(tables.folder), tables.paths["nodes"], tables.paths["edges"],
-        origin={"format": "frames"}, parts=parts,
-    )  # fmt: skip
-    outcome = prepare(union, _as_one(options, nodes, edges), fitted)
-    problems.found += [_in_words(problem) for problem in outcome.problems]
-    return outcome.graph
-
-
-def _graph_of(nodes: pd.DataFrame, ids: pa.Array) -> np.ndarray:
-    found = pc.index_in(text_of(nodes[GRAPH]), value_set=ids.unique())
-    return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
-
-
-def _keyed(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
-    """A table without its graph id, which is part of the ids now; a blank id stays blank."""
-    graph = text_of(frame[GRAPH])
-    keyed = frame.drop(columns=GRAPH)
-    for name in columns:
-        text = text_of(frame[name])
-        if pc.any(pc.match_substring(text, _BETWEEN)).as_py():
-            raise DataError(f"{name}: an id has a control character in it; rename it")
-        key = pc.if_else(
-            pc.equal(text, ""), "", pc.binary_join_element_wise(text, graph, pa.scalar(_BETWEEN, text.type))
-        )
-        keyed[name] = pd.Series(key.to_numpy(zero_copy_only=False), index=frame.index, dtype=object)
-    return keyed
-
-
-def _as_one(options: Preparation, nodes: pd.DataFrame, edges: pd.DataFrame) -> Preparation:
-    """Options for the graph that all graphs make: no labels and splits of nodes."""
-    there = {*nodes.columns, *edges.columns} - {GRAPH}
-    kept = {
-        option: tuple(name for name in getattr(options, option) if name in there) for option in ("drop", "categorical")
-    }
-    split = Preparation().split
-    if split in nodes and split not in kept["drop"]:
-        kept["drop"] = (*kept["drop"], split)
-    return options.model_copy(update={**kept, "predict": "links", "label": _BETWEEN, "split": split})
-
-
-def _in_words(problem: Problem) -> Problem:
-    told = problem.what.replace(repr(_BETWEEN)[1:-1], " of graph ")
-    return replace(problem, what=told)
-
-
-def _cut(joined: PreparedGraph, tables: CollectionTables, ids: pa.Array) -> list[Data]:
-    """One `Data` per graph; nodes keep the order of their rows."""
-    whole, count = joined.data(), len(ids)
-    named = pa.array([key.rpartition(_BETWEEN)[2] for key in joined.node_ids], ids.type)
-    graph_of = pc.index_in(named, value_set=ids).to_numpy(zero_copy_only=False).astype(np.int64)
-    order = np.argsort(graph_of, kind="stable")
-    first = np.searchsorted(graph_of[order], np.arange(count + 1))
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size) - first[graph_of[order]]
-    ends = whole.edge_index.numpy()
-    edge_graph = graph_of[ends[0]]
-    edge_order = np.argsort(edge_graph, kind="stable")
-    first_edge = np.searchsorted(edge_graph[edge_order], np.arange(count + 1))
-    x, attributes = whole.x.numpy(), whole.get("edge_attr")
-    made = []
-    for graph in range(count):
-        mine = edge_order[first_edge[graph] : first_edge[graph + 1]]
-        data = Data(
-            x=torch.from_numpy(x[order[first[graph] : first[graph + 1]]]),
-            edge_index=torch.from_numpy(place[ends[:, mine]]),
-        )
-        if attributes is not None:
-            data.edge_attr = attributes[torch.from_numpy(mine)]
-        made.append(data)
-    return made

@@ -68,6 +68,12 @@ class Graphs(Explanation):
         return np.array(range(self.num_graphs) if names is None else names, dtype=object).astype(str).astype(object)
 
     @cached_property
+    def node_names(self) -> list[str] | None:  # type: ignore[override]
+        """What people call the nodes, graph by graph; nodes of two graphs may be called alike."""
+        names = self.dataset.node_names
+        return None if names is None else [name for of_graph in names for name in of_graph]
+
+    @cached_property
     def symbols(self) -> np.ndarray | None:
         """``[N]``: the element of every node, where graphs are known to be molecules."""
         return symbols_of(self.dataset.name, self.joined.x)
@@ -80,9 +86,13 @@ class Graphs(Explanation):
 
     def about_edges(self) -> dict[str, Any]:
         codes = self.graph_of[self.edge_index[1]]
+        named: dict[str, Any] = {}
+        if self.node_names is not None:
+            names = pd.Categorical(self.node_names)
+            named = {f"{end}_name": names[at] for end, at in zip(("source", "target"), self.edge_index)}
         if len(set(self.graph_names.tolist())) < self.num_graphs:  # names that repeat
-            return {"graph": self.graph_names[codes], "graph_number": codes}
-        return {"graph": pd.Categorical.from_codes(codes, self.graph_names.tolist())}
+            return {"graph": self.graph_names[codes], "graph_number": codes, **named}
+        return {"graph": pd.Categorical.from_codes(codes, self.graph_names.tolist()), **named}
 
     def graphs(self) -> pd.DataFrame:
         """One row per graph: target and prediction, its part, its size, and how much of it is ignored."""

@@ -7,14 +7,14 @@ const graphOf = new Array(run.graphs ? run.nodes : 0);
 if (run.graphs) for (const row of run.graphs.rows) graphOf.fill(row, row.start, row.start + row.nodes);
 
 data.name = (node) => {
-  if (run.graphs) return `${data.known(node)}${node - graphOf[node].start}`;
+  if (run.graphs && !run.node_names) return `${data.known(node)}${node - graphOf[node].start}`;
   if (run.node_names) return run.node_names[node];
   return run.node_ids ? run.node_ids[node] : String(data.number(node));
 };
 
 /** The node's name with what tells it from others of that name. */
 data.fullName = (node) => {
-  if (run.graphs) return `${data.known(node) ? data.name(node) : `Node ${data.name(node)}`} of ${graphOf[node].name === String(graphOf[node].graph) ? "graph " : ""}${graphOf[node].name}`;
+  if (run.graphs) return `${data.known(node) || run.node_names ? data.name(node) : `Node ${data.name(node)}`} of ${graphOf[node].name === String(graphOf[node].graph) ? "graph " : ""}${graphOf[node].name}`;
   if (run.node_names && run.node_ids && run.node_names[node] !== run.node_ids[node]) return `${run.node_names[node]} (${run.node_ids[node]})`;
   if (run.node_names || run.node_ids) return `${data.name(node)} (node ${data.number(node)})`;
   return `Node ${data.number(node)}`;
