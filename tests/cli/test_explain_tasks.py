@@ -35,9 +35,8 @@ def rings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     pd.DataFrame({"graph_id": names, "label": ["odd", "even"] * 20}).to_csv(folder / "graphs.csv", index=False)
     nodes = [{"graph_id": name, "id": f"bead {at}", "size": 3 * rng.normal()} for at in range(4) for name in names]
     pd.DataFrame(nodes).to_csv(folder / "nodes.csv", index=False)
-    edges = [
-        {"graph_id": name, "source": f"bead {at}", "target": f"bead {(at + 1) % 4}"} for name in names for at in range(4)
-    ]
+    around = [(f"bead {at}", f"bead {(at + 1) % 4}") for at in range(4)]
+    edges = [{"graph_id": name, "source": one, "target": other} for name in names for one, other in around]
     pd.DataFrame(edges).to_csv(folder / "edges.csv", index=False)
     return folder, shaken(ltga.load_dataset(folder)).save(folder.parent / "runs")
 
