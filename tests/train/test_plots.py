@@ -42,6 +42,7 @@ def test_figures_of_every_task(kind: str, labels: list[str]) -> None:
     run = fit(data, "ltga-head", protocol=QUICK)
     assert sorted(axes.get_ylabel() for axes in run.plot(data).axes) == sorted(labels)
     assert len(run.plot().axes) == 2  # the data was made in memory: the courses alone
+    assert run.plot()._repr_png_().startswith(b"\x89PNG")  # a notebook shows it without more ado
     assert len(repr(run)) < 150 and "\n" not in repr(run)
     assert run._repr_html_().startswith("<table>")
 

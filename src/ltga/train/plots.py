@@ -20,7 +20,7 @@ Panel = Callable[[Any], None]
 def plot_run(record: Record, arrays: Mapping[str, np.ndarray], dataset: Any = None) -> Any:
     """Loss and q over the epochs and, given the data, confusion and calibration, or numbers beside the true ones."""
     try:
-        from matplotlib.figure import Figure
+        from ltga.train.picture import Picture
     except ImportError:
         raise InputError("plot: needs matplotlib; pip install matplotlib") from None
     panels: list[Panel] = [lambda axes: _loss(axes, record)]
@@ -28,7 +28,7 @@ def plot_run(record: Record, arrays: Mapping[str, np.ndarray], dataset: Any = No
         panels.append(lambda axes: _index(axes, record))
     if isinstance(dataset, Dataset | GraphFolder | NodeDataset | GraphCollection):
         panels += _outcome(record, arrays, dataset)
-    figure = Figure(figsize=(4.2 * len(panels), 3.2), layout="constrained")
+    figure = Picture(figsize=(4.2 * len(panels), 3.2), layout="constrained")
     for axes, draw in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels):
         draw(axes)
     return figure
