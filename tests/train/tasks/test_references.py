@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 import torch
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, r2_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import StandardScaler
 from torch_geometric.data import Data
 
 from ltga.data import NodeDataset, Triples, collection_from_data, csbm, make_target, neighbour_classes, split_links
@@ -39,6 +42,41 @@ def test_a_constant_class_is_the_most_frequent_and_labels_rank_nothing() -> None
     assert found["accuracy"] == accuracy_score(collection.y[test], dummy.predict(np.zeros((int(test.sum()), 1))))
     labels = neighbour_classes(csbm(num_nodes=100, degree=3))
     assert references(plan_task(labels, "features"))["constant"]["test"]["roc_auc"] == 0.5
+
+
+def test_the_linear_row_is_scikit_learns() -> None:
+    data = csbm(num_nodes=90).data
+    number = NodeDataset("n", data.clone(), make_target(data.x[:, 0] * 7 + data.x[:, 1] ** 2, "n"))
+    train, _, test = (mask.numpy() for mask in number.split(0))
+    scaler = StandardScaler().fit(data.x[train])
+    seen, unseen = scaler.transform(data.x[train]), scaler.transform(data.x[test])
+    y = number.data.y.double().numpy()
+    mean, spread = y[train].mean(), y[train].std()
+    ridge = Ridge().fit(seen, (y[train] - mean) / spread).predict(unseen) * spread + mean
+    found = references(plan_task(number, "features"))["linear on features"]["test"]
+    assert found["mae"] == pytest.approx(mean_absolute_error(y[test], ridge), rel=0.01)  # s.d. of n or n - 1
+
+
+def test_the_linear_row_of_labels_and_graphs() -> None:
+    labels = neighbour_classes(csbm(num_nodes=150, degree=3))
+    train, _, test = (mask.numpy() for mask in labels.split(0))
+    x, y = labels.data.x.numpy(), labels.target.y.numpy()
+    scaler = StandardScaler().fit(x[train])
+    model = OneVsRestClassifier(LogisticRegression()).fit(scaler.transform(x[train]), y[train])
+    truth, said = y[test], model.predict(scaler.transform(x[test]))
+    found = references(plan_task(labels, "features"))["linear on features"]["test"]
+    assert found["micro_f1"] == pytest.approx(f1_score(truth, said, average="micro"))
+    rng = np.random.default_rng(0)
+    ring = torch.stack([torch.arange(4), (torch.arange(4) + 1) % 4])
+    graphs = [
+        Data(x=torch.tensor(rng.normal(size=(4, 2)) + n % 2).float(), edge_index=ring, y=n % 2) for n in range(60)
+    ]
+    collection = collection_from_data(graphs)
+    train, _, test = (mask.numpy() for mask in collection.split(0))
+    means = np.stack([graph.x.numpy().mean(0) for graph in graphs])
+    model = LogisticRegression().fit(StandardScaler().fit(means[train]).transform(means[train]), collection.y[train])
+    right = model.score(StandardScaler().fit(means[train]).transform(means[test]), collection.y[test])
+    assert references(plan_task(collection, "features"))["linear on features"]["test"]["accuracy"] == pytest.approx(right)
 
 
 def test_heuristics_of_links_are_networkxs() -> None:

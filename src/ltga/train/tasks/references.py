@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from ltga.data import GraphCollection, NodeDataset, Triples
 from ltga.data.links import LinkSplit
+from ltga.train.linear import class_logits, label_logits, numbers
 from ltga.train.protocol import Protocol
 from ltga.train.tasks.link_task import LinkTask
 from ltga.train.tasks.objectives import Ranks, objective_for
@@ -26,7 +27,8 @@ def references(planned: PlannedTask) -> References:
     """Per reference, metrics of the validation and the test part, as a run with this plan would measure them.
 
     =====================  ===========================================================================================
-    nodes and graphs       ``constant``: the mean number, the most frequent class, each label at its frequency
+    nodes and graphs       ``constant``: the mean number, the most frequent class, each label at its frequency;
+                           ``linear on features``: ridge or logistic regression, on graphs' mean features
     links                  ``common neighbours``, ``adamic-adar`` in the training graph; ``feature cosine``
     typed links            ``frequency``: how often a node is the answer to questions with this relation in training
     =====================  ===========================================================================================
@@ -36,28 +38,50 @@ def references(planned: PlannedTask) -> References:
         return _heuristics(data, planned)
     if isinstance(data, Triples):
         return _frequencies(data, planned)
-    return _constant(data, planned)
+    return _without_edges(data, planned)
 
 
-def _constant(data: NodeDataset | GraphCollection, planned: PlannedTask) -> References:
+def _without_edges(data: NodeDataset | GraphCollection, planned: PlannedTask) -> References:
     parts = [mask.nonzero().squeeze(1) for mask in data.split(planned.config["split"])]
     protocol = Protocol(metric="loss")
     objective, y, _ = objective_for(data.target, parts[0], data.metric, protocol, planned.options.log, data.task)
-    known = y[parts[0]]
-    if data.target.kind == "number":
-        constant = torch.zeros(1)  # the mean, on the scale that is learned
-    elif data.target.kind == "labels":
-        constant = known.nanmean(0).clamp(1e-6, 1 - 1e-6).logit()
-    else:
-        constant = known.bincount(minlength=data.target.outputs).clamp(min=1e-6).double().log()
     metrics: Callable[..., dict[str, float]] = objective.metrics  # type: ignore[attr-defined]
+    every, x = torch.cat(parts), _features(data)
+    told = {"constant": _constant(data, y[parts[0]]).expand(len(every), -1)}
+    if x.size(1):
+        told["linear on features"] = _linear(data, x, y, parts[0], every)
     return {
-        "constant": {
-            part: metrics(constant.expand(len(rows), -1), y[rows])
-            for part, rows in zip(("train", "val", "test"), parts)
+        name: {
+            part: metrics(found, y[rows])
+            for part, rows, found in zip(("train", "val", "test"), parts, out.split(list(map(len, parts))))
             if len(rows)
         }
+        for name, out in told.items()
     }
+
+
+def _constant(data: NodeDataset | GraphCollection, known: Tensor) -> Tensor:
+    if data.target.kind == "number":
+        return torch.zeros(1)  # the mean, on the scale that is learned
+    if data.target.kind == "labels":
+        return known.nanmean(0).clamp(1e-6, 1 - 1e-6).logit()
+    return known.bincount(minlength=data.target.outputs).clamp(min=1e-6).double().log()
+
+
+def _features(data: NodeDataset | GraphCollection) -> Tensor:
+    """Of every node; of every graph the means over its nodes, and how many it has."""
+    if isinstance(data, NodeDataset):
+        return data.data.x.float()
+    sizes = torch.tensor([[float(graph.x.size(0))] for graph in data]).log1p()
+    return torch.cat([torch.stack([graph.x.float().mean(0) for graph in data]), sizes], dim=1)
+
+
+def _linear(data: NodeDataset | GraphCollection, x: Tensor, y: Tensor, train: Tensor, rows: Tensor) -> Tensor:
+    if data.target.kind == "number":
+        return numbers(x, y.numpy(), train, rows)
+    if data.target.kind == "labels":
+        return label_logits(x, y.numpy(), train, rows)
+    return class_logits(x, y.numpy(), train, rows, data.target.outputs)
 
 
 def _heuristics(links: LinkSplit, planned: PlannedTask) -> References:
