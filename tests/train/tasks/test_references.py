@@ -76,7 +76,8 @@ def test_the_linear_row_of_labels_and_graphs() -> None:
     means = np.stack([graph.x.numpy().mean(0) for graph in graphs])
     model = LogisticRegression().fit(StandardScaler().fit(means[train]).transform(means[train]), collection.y[train])
     right = model.score(StandardScaler().fit(means[train]).transform(means[test]), collection.y[test])
-    assert references(plan_task(collection, "features"))["linear on features"]["test"]["accuracy"] == pytest.approx(right)
+    found = references(plan_task(collection, "features"))["linear on features"]["test"]
+    assert found["accuracy"] == pytest.approx(right)
 
 
 def test_heuristics_of_links_are_networkxs() -> None:
