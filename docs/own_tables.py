@@ -24,6 +24,11 @@ def development() -> str:
     return markdown(*recipe.development_rows(measured))
 
 
+def sizes() -> str:
+    """Validation accuracy and seconds of networks of several sizes, from results/recipe-sizes.json."""
+    return markdown(*recipe.size_rows(json.loads((ROOT / "results" / "recipe-sizes.json").read_text())))
+
+
 def noise() -> str:
     """The recommended protocol under planted noise."""
     return markdown(*recipe.noise_rows(_own("recipe-noise"), EXPERIMENTS["recipe-noise"].datasets))
@@ -95,4 +100,4 @@ def _own(experiment: str | None = None) -> list[Record]:
     return list(find_records(EXPERIMENTS[experiment].runs, records).values())
 
 
-OWN_TABLES = (development, noise, bars, recommended, roman, deep, tuned, when)
+OWN_TABLES = (development, sizes, noise, bars, recommended, roman, deep, tuned, when)

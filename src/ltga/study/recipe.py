@@ -55,6 +55,30 @@ def development_rows(measured: Sequence[Mapping[str, Any]]) -> Rows:
     return ["candidate", *groups], rows
 
 
+def size_rows(measured: Sequence[Mapping[str, Any]]) -> Rows:
+    """A row per graph: mean validation accuracy with each size of network and, in brackets, seconds to train it.
+
+    >>> one = {"graph": "g", "channels": 8, "heads": 4, "validation": 0.5, "seconds": 2.0}
+    >>> size_rows([one, {**one, "validation": 0.7}])
+    (['graph', '4 heads of 8'], [['g', '60.0 (2 s)']])
+    """
+    sizes = dict.fromkeys((row["channels"], row["heads"]) for row in measured)
+    found: dict[tuple[str, tuple[int, int]], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in measured:
+        found[row["graph"], (row["channels"], row["heads"])].append(row)
+    rows = []
+    for graph in dict.fromkeys(row["graph"] for row in measured):
+        of = {size: found[graph, size] for size in sizes}
+        cells = [
+            f"{100 * fmean(row['validation'] for row in some):.1f} ({fmean(row['seconds'] for row in some):.0f} s)"
+            if some
+            else ""
+            for some in of.values()
+        ]
+        rows.append([graph, *cells])
+    return ["graph", *(f"{heads} heads of {channels}" for channels, heads in sizes)], rows
+
+
 def noise_rows(records: Iterable[Record], graphs: Sequence[str]) -> Rows:
     """Per graph and method: test accuracy, and the best validation accuracy within each budget of epochs."""
     header = ["graph", "method", "seeds", "test", *(f"val. by epoch {budget}" for budget in BUDGETS), "index"]
