@@ -94,7 +94,7 @@ def test_command_line_over_file_over_defaults(tmp_path: Path) -> None:
     plan = make_plan(config=file)
     assert (plan.dataset, plan.methods, plan.seeds) == ("cora", ("gcn", "gat"), 4)
     assert (plan.protocol.epochs, plan.protocol.lr, plan.protocol.init) == (7, 0.5, "paired")
-    assert plan.protocol.hidden_channels == 64
+    assert plan.protocol.hidden_channels == "auto"
     plan = make_plan("digits-noise", ["gatv2"], 1, ["epochs=9", "init=paper"], file)
     assert (plan.dataset, plan.methods, plan.seeds) == ("digits-noise", ("gatv2",), 1)
     assert (plan.protocol.epochs, plan.protocol.lr, plan.protocol.init) == (9, 0.5, "paper")

@@ -19,9 +19,9 @@ class PlainGATv2(nn.Module):
     def __init__(self, in_channels: int, num_classes: int, protocol: Protocol) -> None:
         super().__init__()
         self.dropout = protocol.dropout
-        shared = {"heads": protocol.heads, "dropout": protocol.dropout}
-        self.first = GATv2Conv(in_channels, protocol.hidden_channels, **shared)
-        self.second = GATv2Conv(protocol.hidden_channels * protocol.heads, num_classes, concat=False, **shared)
+        channels, heads = protocol.size
+        self.first = GATv2Conv(in_channels, channels, heads, dropout=protocol.dropout)
+        self.second = GATv2Conv(channels * heads, num_classes, heads, concat=False, dropout=protocol.dropout)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         x = F.elu(self.first(F.dropout(x, self.dropout, self.training), edge_index))

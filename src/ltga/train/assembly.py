@@ -26,9 +26,10 @@ from ltga.train.targets import Classes
 def make_model(method: str, protocol: Protocol, shape: Mapping[str, Any]) -> Network:
     """The network of a method for a graph of this shape, under a protocol."""
     known = accepted_arguments(form(find_method(method), protocol.init)[0])
+    channels, heads = protocol.size
     settings: dict[str, Any] = {
-        name: getattr(protocol, name) for name in ("hidden_channels", "heads", "num_layers", "dropout")
-    }
+        "hidden_channels": channels, "heads": heads, "num_layers": protocol.num_layers, "dropout": protocol.dropout,
+    }  # fmt: skip
     optional = {
         "delta": protocol.delta,
         "index_form": protocol.index_form,

@@ -7,6 +7,7 @@ from typing import Any
 
 from ltga.data import Dataset, GraphFolder, NodeDataset
 from ltga.errors import InputError
+from ltga.train.left_to_the_graph import settle
 from ltga.train.memory import computed_as, full_batch_bytes
 from ltga.train.minibatch import MiniBatch, as_minibatch
 from ltga.train.protocol import Protocol
@@ -39,10 +40,11 @@ def choose_batches(
     needs = {}
     for method in methods:
         settings = protocol if isinstance(protocol, Protocol) else protocol(method)
+        settings, _ = settle(settings, dataset.num_nodes, 1.0)
         computed = computed_as(method, settings)
         if computed is not None:
             needs[method] = loaded + full_batch_bytes(
-                dataset.num_nodes, dataset.num_edges, dataset.num_features, settings.hidden_channels, settings.heads,
+                dataset.num_nodes, dataset.num_edges, dataset.num_features, *settings.size,
                 settings.num_layers, outputs, computed=computed,
             )  # fmt: skip
     if not needs or free is None or max(needs.values()) <= SHARE * free:

@@ -13,12 +13,11 @@ from ltga.data import Dataset, GraphFolder, dataset_from_data
 from ltga.data.load import load_graph
 from ltga.errors import InputError
 from ltga.nn.methods import find_method
+from ltga.train.left_to_the_graph import settle
 from ltga.train.minibatch import MiniBatch
 from ltga.train.protocol import Protocol
 from ltga.train.record import clean_text, configuration, run_id
 from ltga.train.record_schema import checked_configuration
-
-ENOUGH_LABELS = 0.1  # training nodes, as a share of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +80,8 @@ def plan_run(
     split = (seed - 1) % dataset.num_splits if split is None else split
     if not isinstance(dataset.name, str):
         raise InputError(f"dataset: its name must be text, got {type(dataset.name).__name__}")
-    dataset.split(split)  # complains about a split that is not there
-    asked = {"index_start": "auto"} if protocol.index_start == "auto" else {}
-    if asked:
-        protocol = protocol.with_overrides(index_start=_start_of_the_index(dataset, split))
+    teaching = float(dataset.split(split)[0].double().mean())
+    protocol, asked = settle(protocol, dataset.num_nodes, teaching)
     name = find_method(method).name
     config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.settings(), seed)
     if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
@@ -102,11 +99,6 @@ def check_seed(seed: object) -> None:
     """Raise unless a seed is one."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed: expected a whole number from 0, got {seed!r}")
-
-
-def _start_of_the_index(dataset: Dataset | GraphFolder, split: int) -> float:
-    """Sparse from the start where there is enough to learn from, softmax where there is not (docs/recipe.md)."""
-    return 1.5 if float(dataset.split(split)[0].double().mean()) >= ENOUGH_LABELS else 1.0
 
 
 def as_dataset(dataset: Dataset | GraphFolder | Data | str) -> Dataset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -20,7 +20,7 @@ METRICS = (
 # Chosen on development graphs only: docs/recipe.md has the candidates and what became of them.
 RECOMMENDED: dict[str, Any] = {
     "init": "paired", "warmup": 0, "index_form": "log", "index_start": "auto", "epochs": 500, "patience": 100,
-    "metric": "auto",
+    "metric": "auto", "hidden_channels": "auto", "heads": "auto",
 }  # fmt: skip
 
 
@@ -37,7 +37,8 @@ class Protocol(BaseModel):
         dropout: on features and attention weights.
         epochs: at most this many.
         patience: stop after so many epochs without a new best one.
-        hidden_channels, heads, num_layers, residual: the network.
+        hidden_channels, heads, num_layers, residual: the network; ``"auto"`` for 4 heads of 32 channels, and 8 of 64 on
+            a graph with 20,000 nodes or more.
         init: ``"paper"``, the paper's random numbers, or ``"paired"``: all attention methods of a seed
             share weights and dropout.
         backend: ``"auto"``, ``"torch"``, ``"numba"`` or ``"triton"``.
@@ -67,8 +68,8 @@ class Protocol(BaseModel):
     dropout: float = Field(0.4, ge=0, lt=1)
     epochs: int = Field(200, ge=1)
     patience: int = Field(20, ge=1)
-    hidden_channels: int = Field(64, ge=1)
-    heads: int = Field(8, ge=1)
+    hidden_channels: Annotated[int, Field(ge=1)] | Literal["auto"] = 64
+    heads: Annotated[int, Field(ge=1)] | Literal["auto"] = 8
     num_layers: int = Field(2, ge=1)
     residual: bool = False
     init: Literal["paper", "paired"] = "paper"
@@ -83,7 +84,10 @@ class Protocol(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise InputError("; ".join(map(_explain, error.errors()))) from None
+            of: dict[str, list[Any]] = {}
+            for one in error.errors():  # where a setting may be of two kinds, there is one about each
+                of.setdefault(str(one["loc"][0]), []).append(one)
+            raise InputError("; ".join(_explain(key, found) for key, found in of.items())) from None
 
     @field_validator("*", mode="before")
     @classmethod
@@ -124,6 +128,17 @@ class Protocol(BaseModel):
         """Learning rate of the index parameters."""
         return self.lr / self.kappa
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Channels of a head, and heads; an error as long as they are left to the graph.
+
+        >>> Protocol(heads=2).size
+        (64, 2)
+        """
+        if self.hidden_channels == "auto" or self.heads == "auto":
+            raise InputError("hidden_channels, heads: 'auto' has no meaning without a graph; give numbers")
+        return self.hidden_channels, self.heads
+
     def with_overrides(self, **changes: Any) -> Protocol:
         """The same protocol with some settings changed.
 
@@ -133,11 +148,11 @@ class Protocol(BaseModel):
         return Protocol(**{**self.model_dump(), **changes})
 
 
-def _explain(error: Any) -> str:
-    key = str(error["loc"][0])
-    if error["type"] == "extra_forbidden":
+def _explain(key: str, errors: list[Any]) -> str:
+    if errors[0]["type"] == "extra_forbidden":
         names = Protocol.model_fields
         hint = did_you_mean(key, names, f"it has {', '.join(names)}", cutoff=0.5)
         return f"{key}: the protocol has no such setting; {hint}"
-    wanted = error["msg"][0].lower() + error["msg"][1:]
-    return f"{key}: {wanted}, got {error['input']!r}"
+    first, *others = (error["msg"][0].lower() + error["msg"][1:] for error in errors)
+    wanted = " or ".join([first, *(other.removeprefix("input should be ") for other in others)])
+    return f"{key}: {wanted}, got {errors[0]['input']!r}"

@@ -39,7 +39,7 @@ def shape(dataset: GraphCollection) -> dict[str, Any]:
 
 
 def build(method: str, protocol: Protocol, shape: Mapping[str, Any], options: TaskOptions) -> Network:
-    width = protocol.hidden_channels
+    width, _ = protocol.size
     encoder = make_model(method, protocol, {**shape, "num_classes": width})
     return GraphNetwork(encoder, width, shape["num_classes"], protocol.dropout)
 

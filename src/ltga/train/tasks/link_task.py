@@ -34,7 +34,7 @@ def shape(links: LinkSplit) -> dict[str, Any]:
 
 
 def build(method: str, protocol: Protocol, shape: Mapping[str, Any], options: TaskOptions) -> Network:
-    width = protocol.hidden_channels
+    width, _ = protocol.size
     encoder = make_model(method, protocol, {**shape, "num_classes": width})
     return LinkNetwork(encoder, width, options.decoder, protocol.dropout)
 

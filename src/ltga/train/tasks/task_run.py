@@ -24,9 +24,10 @@ from ltga.train.batches import check_batched, choose_batches
 from ltga.train.crew import Crew
 from ltga.train.devices import Device, find_device, free_bytes, own_random_numbers
 from ltga.train.finished import Run, check_sizes
+from ltga.train.left_to_the_graph import settle
 from ltga.train.loop import Callback, Keeper, Outcome, train
 from ltga.train.minibatch import MiniBatch, as_minibatch
-from ltga.train.planned import ENOUGH_LABELS, check_seed
+from ltga.train.planned import check_seed
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import RECOMMENDED, Protocol
 from ltga.train.record import configuration, make_record, run_id
@@ -168,9 +169,8 @@ def plan_task(
         )
     chosen = as_options(options, task)
     protocol = protocol_for(task, protocol, method)
-    if protocol.index_start == "auto":
-        few = isinstance(data, NodeDataset) and float(data.split(split)[0].double().mean()) < ENOUGH_LABELS
-        protocol = protocol.with_overrides(index_start=1.0 if few else 1.5)
+    teaching = float(data.split(split)[0].double().mean()) if isinstance(data, NodeDataset) else 1.0
+    protocol, _ = settle(protocol, _nodes(data), teaching)
     config = configuration(data.name, fingerprint(data), split, find_method(method).name, protocol.settings(), seed) | {
         "task": task,
         "options": chosen.of_task(task),
@@ -185,6 +185,13 @@ def plan_task(
     except ValueError as error:
         raise InputError(f"{data.name}: cannot be run as it is ({error})") from None
     return PlannedTask(data, task, protocol, chosen, minibatch, config)
+
+
+def _nodes(data: NodeDataset | GraphCollection | Triples | LinkSplit) -> int:
+    """How large a graph is; of many, how large they are on average."""
+    if isinstance(data, GraphCollection):
+        return sum(graph.x.shape[0] for graph in data) // len(data)
+    return data.num_nodes if isinstance(data, Triples) else int(data.data.x.shape[0])
 
 
 def protocol_for(task: str, protocol: Protocol | Mapping[str, Any] | None, method: str = "ltga-head") -> Protocol:

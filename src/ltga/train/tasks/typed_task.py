@@ -32,7 +32,8 @@ def shape(triples: Triples) -> dict[str, Any]:
 
 
 def build(method: str, protocol: Protocol, shape: Mapping[str, Any], options: TaskOptions) -> Network:
-    width = protocol.hidden_channels * protocol.heads
+    channels, heads = protocol.size
+    width = channels * heads
     sizes = {"in_channels": width, "num_classes": width, "edge_dim": width, "num_nodes": shape["num_nodes"]}
     encoder = make_model(method, protocol, sizes)
     return TypedLinkNetwork(encoder, shape["num_nodes"], shape["num_relations"], width, protocol.dropout)
