@@ -17,7 +17,8 @@ from ltga.kernels.operators import attention_torch, small_graph
 from ltga.kernels.operators.dispatch import Unsaved, differentiable_gradients, wants_definition
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
 from ltga.kernels.operators.projection import product
-from ltga.kernels.operators.small_graph import Gradients, Scored, is_small
+from ltga.kernels.operators.small_graph import Gradients, Scored, came_back_whole, is_small
+from ltga.kernels.operators.weight_gradient import weight_gradient
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
 
@@ -53,7 +54,7 @@ def attend_features(operands: LayerOperands, graph: Neighbourhoods, kind: Kind, 
 def _bounded(raw: Tensor, bound: float) -> tuple[Tensor, Tensor]:
     """(q [1, H], the hyperbolic tangent that it is made of)."""
     bent = torch.tanh(raw)
-    return (1 + (bent if bound == 1.0 else bound * bent)).unsqueeze(0), bent
+    return ((bent if bound == 1.0 else bent * bound) + 1).unsqueeze(0), bent
 
 
 def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -112,9 +113,9 @@ class _Layer(torch.autograd.Function):
             gx = torch.mm(to_left, left, out=buffers.empty(tuple(x.shape), x.dtype)).addmm_(to_right, right)
         return (
             gx,
-            to_left.t() @ x if need.left else None,
+            weight_gradient(to_left, x) if need.left else None,
             to_left.sum(0) if need.left_bias else None,
-            to_right.t() @ x if need.right else None,
+            weight_gradient(to_right, x) if need.right else None,
             to_right.sum(0) if need.right_bias else None,
             found.att if need.att else None,
             _gradient_of_index(found.q, bent, ctx.bound) if need.q else None,
@@ -133,7 +134,7 @@ def _gradients(
 
     Those of the sources and of q are taken if needed.
     """
-    if is_small(len(made[0]), len(scored.source)):
+    if is_small(len(made[0]), len(scored.source)) and came_back_whole(scored, graph, made, grad.dtype):
         return small_graph.backward(grad, scored, graph, made, kind, need)
     from ltga.kernels.operators.attention_numba import partial_gradients, total
 

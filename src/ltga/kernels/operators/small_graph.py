@@ -37,6 +37,22 @@ def is_small(edges: int, nodes: int) -> bool:
     return 0 < edges and most_blocks(edges, nodes) <= (MOST_ALONE if torch.get_num_threads() == 1 else MOST_SHARED)
 
 
+def came_back_whole(scored: Scored, graph: Structure, made: tuple[Tensor, Tensor], dtype: torch.dtype) -> bool:
+    """Whether saved tensors are what they were: a hook on them may give back anything, and addresses tell nothing."""
+    edges, nodes, width = scored.q.size(1) * graph.col.numel(), *scored.source.shape
+    if {value.numel() for value in made} != {edges} or scored.target.shape != (nodes, width):
+        return False
+    lists, bounds = (graph.col, graph.perm, graph.tcol, graph.tpos), (graph.ptr, graph.tptr)
+    if any(value.dtype is not torch.int32 or value.shape != graph.col.shape for value in lists):
+        return False
+    if any(value.dtype is not torch.int64 or value.numel() != nodes + 1 for value in bounds):
+        return False
+    numbers = [*made, *scored[:4], scored.q if scored.keep is None else scored.keep]
+    if any(value.dtype is not dtype for value in numbers):
+        return False
+    return all(value.is_contiguous() and value.is_cpu for value in (*made, *graph))
+
+
 def forward(given: Scored, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor]:
     """(output [N, H * C] or [N, C], weights [E, H], logits [E, H])."""
     from ltga.kernels.numba.whole_graph import forward_graph
