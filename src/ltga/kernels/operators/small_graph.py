@@ -34,7 +34,7 @@ class Scored(NamedTuple):
 
 def is_small(edges: int, nodes: int) -> bool:
     """Whether one call is better than several threads; the numbers are the same. An empty tensor has no address."""
-    return 0 < edges and most_blocks(edges, nodes) <= (MOST_ALONE if torch.get_num_threads() == 1 else MOST_SHARED)
+    return edges > 0 and most_blocks(edges, nodes) <= (MOST_ALONE if torch.get_num_threads() == 1 else MOST_SHARED)
 
 
 def came_back_whole(scored: Scored, graph: Structure, made: tuple[Tensor, Tensor], dtype: torch.dtype) -> bool:
