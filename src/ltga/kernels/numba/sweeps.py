@@ -206,7 +206,6 @@ def backward_targets(  # type: ignore[no-untyped-def]
     heads, channels = x.shape[1], x.shape[2]
     width, with_edges = heads * channels, edge_attr.shape[0] > 0
     zeros, room = np.zeros(channels, x.dtype), new_room(heads)
-    every, ones, up_width = np.arange(room.shape[1]), np.ones(room.shape[1], x.dtype), grad_out.shape[1] * channels
     buffer, through = np.empty((heads, channels), x.dtype), np.empty(channels, x.dtype)
     longest = longest_row(first, last, ptr)
     scratch = np.empty(longest, np.float64)
@@ -215,11 +214,8 @@ def backward_targets(  # type: ignore[no-untyped-def]
     panel = first
     while panel < last:
         stop = end_of_panel(panel, last, ptr, heads, room)
-        gather_sum(
-            grad_bias, block * up_width, grad_bias, block * up_width, grad_out, up_width, panel * up_width, every, ones,
-            0, stop - panel, up_width,
-        )  # fmt: skip
         for i in range(panel, stop):
+            add_row(grad_bias, block, grad_out, i)
             weight_gradients(
                 i, ptr[i], ptr[i + 1], ptr[last], col, perm, x, keep, weights, grad_out, grad_alpha, share, grad_score
             )  # fmt: skip
@@ -258,6 +254,13 @@ def backward_targets(  # type: ignore[no-untyped-def]
                     here = i * width + at
                     gather_sum(grad_target, here, zeros, 0, x, width, at, rows, factors, 0, count, channels)
         panel = stop
+
+
+@leaf()
+def add_row(sums, block, table, i):  # type: ignore[no-untyped-def]
+    for h in range(table.shape[1]):
+        for c in range(table.shape[2]):
+            sums[block, h, c] += table[i, h, c]
 
 
 @leaf()

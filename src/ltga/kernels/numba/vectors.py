@@ -18,8 +18,7 @@ from numba.extending import intrinsic
 
 TAIL = 8  # the last channels are handled together too, with the lanes beyond them masked
 WIDTHS = (32, TAIL)  # channels handled at once: 32 floats fill four of the sixteen AVX2 registers
-WIDE, NARROW = (64, 32, 16, TAIL), (16, TAIL)  # for loops with one, and with two sums and more to keep
-SHORT = 2 * TAIL  # a usual number of channels, whose sum needs no loop
+WIDE, NARROW = (64, *WIDTHS), (16, TAIL)  # for loops with one, and with two sums and more to keep
 CACHE_LINE = 64
 RELAXED = ("contract", "reassoc", "nsz")
 WORD = ir.IntType(64)
@@ -132,16 +131,6 @@ class _Emitter:
 
     def reduced(self, channels: Any, term: Any) -> Any:
         """The sum over channels of ``term(width, position, running)``, which adds to its running vector."""
-        found = cgutils.alloca_once_value(self.builder, self.zeros(TAIL))
-        is_short = self.builder.icmp_signed("==", channels, WORD(SHORT))
-        with self.builder.if_else(is_short) as (short, usual):
-            with short:
-                self.builder.store(term(TAIL, WORD(TAIL), term(TAIL, WORD(0), self.zeros(TAIL))), found)
-            with usual:
-                self.builder.store(self._long_sum(channels, term), found)
-        return self.builder.extract_element(self.halved(self.builder.load(found), TAIL, 1), ir.IntType(32)(0))
-
-    def _long_sum(self, channels: Any, term: Any) -> Any:
         running = {width: cgutils.alloca_once_value(self.builder, self.zeros(width)) for width in WIDTHS}
         for width, position in self.chunks(channels):
             place = running[width]
@@ -149,7 +138,7 @@ class _Emitter:
         total = self.zeros(TAIL)
         for width, place in running.items():
             total = self.add(total, self.halved(self.builder.load(place), width, TAIL))
-        return total
+        return self.builder.extract_element(self.halved(total, TAIL, 1), ir.IntType(32)(0))
 
 
 def _flat(*arrays: Any) -> bool:
