@@ -21,7 +21,7 @@ from ltga.kernels.numba.sweeps import backward_sources, backward_targets, cut_ro
 @intrinsic
 def pointer(typingctx, address, like):  # type: ignore[no-untyped-def]
     """Where numbers of the type of ``like`` are."""
-    kind = types.CPointer(like)
+    kind = types.CPointer(like)  # type: ignore[attr-defined]
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(kind))
