@@ -138,8 +138,9 @@ def _gradients(
         return small_graph.backward(grad, scored, graph, made, kind, need)
     from ltga.kernels.operators.attention_numba import partial_gradients, total
 
-    given = LayerOperands(*[None] * 5, scored.att, scored.q, scored.keep, None)  # type: ignore[arg-type]
-    operands, (_, heads, channels) = _attended(given, *scored[:2]), scored.att.shape
+    source, target, att, q, keep, _ = scored
+    operands = _attended(LayerOperands(source, source, None, target, None, att, q, keep, None), source, target)
+    _, heads, channels = att.shape
     upstream = grad.reshape(-1, 1 if kind.average else heads, channels)
     results, needed = Results(grad, *made, _NO_RAW[grad.dtype]), Needed(need[0], False, need[1], False, False)
     found = partial_gradients(upstream, None, operands, graph, results, kind, needed)

@@ -22,7 +22,10 @@ _lock = ForkSafeLock()
 _pool: list[np.ndarray] = []
 _peak = 0  # bytes: the most in use at once, slowly forgotten; no more than that may lie idle
 _FADING = 0.999
-_TORCH_TO_NUMPY = {torch.float32: np.dtype(np.float32), torch.float64: np.dtype(np.float64)}
+_TORCH_TO_NUMPY: dict[torch.dtype, np.dtype] = {
+    torch.float32: np.dtype(np.float32),
+    torch.float64: np.dtype(np.float64),
+}
 
 
 def _references(pool: list[np.ndarray], position: int) -> int:
