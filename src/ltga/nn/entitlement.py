@@ -116,15 +116,21 @@ def is_plain_linear(module: nn.Module) -> bool:
 
 def is_ordinary(value: Any) -> bool:
     """Whether ``value`` is a tensor of torch's own, whose memory holds its numbers, or stands for one in an export."""
-    if is_exporting() and type(value) in (FakeTensor, FunctionalTensor):
+    kind = type(value)
+    if kind is Tensor or kind is nn.Parameter:
         return True
-    return type(value) in (Tensor, nn.Parameter) or isinstance(value, nn.UninitializedParameter)
+    if is_exporting() and kind in (FakeTensor, FunctionalTensor):
+        return True
+    return isinstance(value, nn.UninitializedParameter)
 
 
 def has_methods(module: nn.Module, methods: Mapping[str, Any]) -> bool:
     """Whether ``module`` has these methods still: no subclass, nor anybody else, has put others in their place."""
     kind, own = type(module), module.__dict__
-    return all(getattr(kind, name) is method and name not in own for name, method in methods.items())
+    for name, method in methods.items():  # noqa: SIM110 (asked for on every call of every layer)
+        if getattr(kind, name) is not method or name in own:
+            return False
+    return True
 
 
 def sums_plain_messages(layer: MessagePassing, methods: Mapping[str, Any]) -> bool:

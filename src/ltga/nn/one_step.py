@@ -18,6 +18,8 @@ from ltga.nn.index import FrozenIndex, GatedIndex, LearnedIndex, LogIndex
 from ltga.nn.masks import Draws
 
 _TYPES = (torch.float32, torch.float64)
+_ORDINARY = (nn.Parameter, Tensor)  # and not those that have no values yet
+_ABSENT = object()
 _BOUNDED = {
     name: getattr(LearnedIndex, name) for name in ("q", "per_head")
 }  # as now: a user may change the class later
@@ -55,10 +57,14 @@ def _parameters_fit(layer: Any, x: Tensor) -> bool:
         if not is_plain_linear(linear):
             return False
         expected += [(linear._parameters, "weight", shape), (linear._parameters, "bias", shape[:1])]
-    return all(
-        _fits(values[name], shape, x) if values.get(name) is not None else name == "bias" and name in values
-        for values, name, shape in expected
-    )
+    dtype = x.dtype
+    for values, name, shape in expected:
+        value = values.get(name, _ABSENT)
+        if value is None and name == "bias":
+            continue
+        if type(value) not in _ORDINARY or value.dtype != dtype or value.shape != shape or not value.is_cpu:
+            return False
+    return True
 
 
 def in_one_step(layer: Any, x: Any, edge_index: Tensor, draws: Draws | None) -> Tensor:
@@ -93,8 +99,3 @@ def _index(layer: Any, x: Tensor, graph: Neighbourhoods) -> tuple[Tensor, bool, 
 
 def _is_matrix(x: Any) -> bool:
     return is_ordinary(x) and x.dim() == 2 and x.dtype in _TYPES and x.layout is torch.strided
-
-
-def _fits(value: Any, shape: tuple[int, ...], x: Tensor) -> bool:
-    ordinary = value.dtype == x.dtype and value.is_cpu and not isinstance(value, nn.UninitializedParameter)
-    return ordinary and value.shape == shape

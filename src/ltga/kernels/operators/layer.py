@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.kernels.codes import SOFTMAX
-from ltga.kernels.operators import attention_torch
+from ltga.kernels.operators import attention_torch, small_graph
 from ltga.kernels.operators.dispatch import Unsaved, differentiable_gradients, wants_definition
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
 from ltga.kernels.operators.projection import product
+from ltga.kernels.operators.small_graph import Gradients, Scored, came_back_whole, is_small
+from ltga.kernels.operators.weight_gradient import weight_gradient
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
 
@@ -53,17 +54,21 @@ def attend_features(operands: LayerOperands, graph: Neighbourhoods, kind: Kind, 
 def _bounded(raw: Tensor, bound: float) -> tuple[Tensor, Tensor]:
     """(q [1, H], the hyperbolic tangent that it is made of)."""
     bent = torch.tanh(raw)
-    return (1 + (bent if bound == 1.0 else bound * bent)).unsqueeze(0), bent
+    return ((bent if bound == 1.0 else bent * bound) + 1).unsqueeze(0), bent
 
 
-def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor, Results]:
-    """(output, embeddings of sources and targets, what attention gave)."""
+def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """(output, embeddings of sources and targets, weights and logits of the edges)."""
+    source, target = product(given.x, given.left, given.left_bias), product(given.x, given.right, given.right_bias)
+    if is_small(graph.col.size(0), given.x.size(0)):
+        scored = Scored(source, target, given.att, given.q, given.keep, given.bias)
+        out, weights, logits = small_graph.forward(scored, graph, kind)
+        return out, source, target, weights, logits
     from ltga.kernels.operators import attention_numba
 
-    source, target = product(given.x, given.left, given.left_bias), product(given.x, given.right, given.right_bias)
     out = buffers.empty((len(given.x), given.att.size(2) * (1 if kind.average else given.att.size(1))), source.dtype)
     found = attention_numba.forward(_attended(given, source, target), graph, kind, out)
-    return out, source, target, found
+    return out, source, target, found.weights, found.logits
 
 
 def _attended(given: LayerOperands, source: Tensor, target: Tensor) -> Operands:
@@ -81,12 +86,11 @@ class _Layer(torch.autograd.Function):
         if ctx.bound > 0:
             q, bent = _bounded(given.q, ctx.bound)
             given = given._replace(q=q)
-        out, source, target, found = _forward(given, graph, ctx.kind)
+        out, *found = _forward(given, graph, ctx.kind)
         # The values of weights are needed for the gradient of x and for second derivatives only, those of biases for
         # the latter only: until then they may change.
         weights = (given.left, given.right) if given.x.requires_grad else (None, None)
-        made = given.q, bent, source, target, found.weights, found.logits
-        ctx.save_for_backward(given.x, *weights, given.att, given.keep, *made, *graph)
+        ctx.save_for_backward(given.x, *weights, given.att, given.keep, given.q, bent, *found, *graph)
         ctx.unsaved = Unsaved(*given[1:5], given.bias, None if bent is None else inputs[6])
         ctx.set_materialize_grads(False)
         return out
@@ -101,43 +105,57 @@ class _Layer(torch.autograd.Function):
             need = need._replace(q=False)
         if wants_definition(grad):
             return (*_by_definition(ctx, (x, att, q, keep), graph, need, grad), None, None, None)
-        from ltga.kernels.operators.attention_numba import partial_gradients, total
-
-        _, heads, channels = att.shape
-        operands = _attended(LayerOperands(x, left, None, right, None, att, q, keep, None), source, target)
-        results = Results(grad, weights, logits, _NO_RAW[weights.dtype])
-        needed = Needed(need.x or need.left or need.left_bias, False, need.q, False, False)
-        upstream = grad.reshape(-1, 1 if ctx.kind.average else heads, channels)
-        found = partial_gradients(upstream, None, operands, graph, results, ctx.kind, needed)
-        to_left, to_right = (torch.from_numpy(each.reshape(-1, heads * channels)) for each in (found.x, found.target))
-        gx = None
+        scored = Scored(source, target, att, q, keep, None)
+        wanted = need.x or need.left or need.left_bias, need.q
+        found = _gradients(grad, scored, graph, (weights, logits), ctx.kind, wanted)
+        to_left, to_right, gx = found.source, found.target, None
         if need.x:
             gx = torch.mm(to_left, left, out=buffers.empty(tuple(x.shape), x.dtype)).addmm_(to_right, right)
         return (
             gx,
-            to_left.t() @ x if need.left else None,
+            weight_gradient(to_left, x) if need.left else None,
             to_left.sum(0) if need.left_bias else None,
-            to_right.t() @ x if need.right else None,
+            weight_gradient(to_right, x) if need.right else None,
             to_right.sum(0) if need.right_bias else None,
-            torch.from_numpy(total(found.att)[None]) if need.att else None,
-            _gradient_of_index(found.q, q, bent, ctx.bound) if need.q else None,
+            found.att if need.att else None,
+            _gradient_of_index(found.q, bent, ctx.bound) if need.q else None,
             None,
-            torch.from_numpy(total(found.bias).reshape(-1)) if need.bias else None,
+            found.bias if need.bias else None,
             None,
             None,
             None,
         )
 
 
+def _gradients(
+    grad: Tensor, scored: Scored, graph: Structure, made: tuple[Tensor, Tensor], kind: Kind, need: tuple[bool, bool]
+) -> Gradients:
+    """Gradients of what attention is made of, from that of the output, the weights and the logits.
+
+    Those of the sources and of q are taken if needed.
+    """
+    if is_small(len(made[0]), len(scored.source)) and came_back_whole(scored, graph, made, grad.dtype):
+        return small_graph.backward(grad, scored, graph, made, kind, need)
+    from ltga.kernels.operators.attention_numba import partial_gradients, total
+
+    source, target, att, q, keep, _ = scored
+    operands = _attended(LayerOperands(source, source, None, target, None, att, q, keep, None), source, target)
+    _, heads, channels = att.shape
+    upstream = grad.reshape(-1, 1 if kind.average else heads, channels)
+    results, needed = Results(grad, *made, _NO_RAW[grad.dtype]), Needed(need[0], False, need[1], False, False)
+    found = partial_gradients(upstream, None, operands, graph, results, kind, needed)
+    shared = total(found.q)[None] if need[1] and len(scored.q) == 1 else found.q
+    to_source, to_target = (torch.from_numpy(each.reshape(-1, heads * channels)) for each in (found.x, found.target))
+    of_att, of_bias = torch.from_numpy(total(found.att)[None]), torch.from_numpy(total(found.bias).reshape(-1))
+    return Gradients(to_source, to_target, of_att, torch.from_numpy(shared).to(grad.dtype), of_bias)
+
+
 def _by_name(needs_input_grad: tuple[bool, ...]) -> Any:
     return LayerOperands(*needs_input_grad[: len(LayerOperands._fields)])  # type: ignore[arg-type]
 
 
-def _gradient_of_index(parts: np.ndarray, q: Tensor, bent: Tensor | None, bound: float) -> Tensor:
+def _gradient_of_index(grad: Tensor, bent: Tensor | None, bound: float) -> Tensor:
     """Of q, or of what it was bounded from."""
-    from ltga.kernels.operators.attention_numba import total
-
-    grad = torch.from_numpy(parts if len(q) != 1 else total(parts)[None]).to(q.dtype)
     if bent is None:
         return grad
     return torch.ops.aten.tanh_backward(grad[0] if bound == 1.0 else bound * grad[0], bent)  # type: ignore[no-any-return]

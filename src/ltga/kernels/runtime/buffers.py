@@ -22,7 +22,10 @@ _lock = ForkSafeLock()
 _pool: list[np.ndarray] = []
 _peak = 0  # bytes: the most in use at once, slowly forgotten; no more than that may lie idle
 _FADING = 0.999
-_TORCH_TO_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
+_TORCH_TO_NUMPY: dict[torch.dtype, np.dtype] = {
+    torch.float32: np.dtype(np.float32),
+    torch.float64: np.dtype(np.float64),
+}
 
 
 def _references(pool: list[np.ndarray], position: int) -> int:
@@ -50,7 +53,7 @@ _IDLE = _calibrated()
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """An uninitialised CPU tensor, from the pool if one of about the right size is free."""
-    numpy_dtype = np.dtype(_TORCH_TO_NUMPY[dtype])
+    numpy_dtype = _TORCH_TO_NUMPY[dtype]
     size = math.prod(shape) * numpy_dtype.itemsize
     if size < SMALLEST or _IDLE < 0:
         return torch.empty(shape, dtype=dtype, device="cpu")  # whatever the default device

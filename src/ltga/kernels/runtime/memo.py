@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -15,8 +14,7 @@ from ltga.kernels.runtime.locks import ForkSafeLock
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class _Entry(Generic[T]):
+class _Entry(NamedTuple, Generic[T]):
     tensor: weakref.ref[Tensor]
     version: int
     address: int

@@ -68,12 +68,17 @@ def row_blocks(ptr: np.ndarray) -> list[tuple[int, int]]:
     """Cut rows into blocks of about equal work, depending on the graph alone and not on the threads."""
     from ltga.kernels.numba.sweeps import cut_rows
 
-    count = min((int(ptr[-1]) + ROW_WORK * (len(ptr) - 1)) // WORK_PER_BLOCK, MAX_BLOCKS)
+    count = most_blocks(int(ptr[-1]), len(ptr) - 1)
     if count <= 1:
         return [(0, len(ptr) - 1)]
-    count -= count % EVEN if count > EVEN else 0  # so that 2, 4 or 8 threads end together
     bounds = cut_rows(ptr, count, ROW_WORK)
     return list(itertools.pairwise(bounds.tolist()))
+
+
+def most_blocks(edges: int, rows: int) -> int:
+    """Into how many blocks rows are cut, if no row is as long as a block."""
+    count = max(min((edges + ROW_WORK * rows) // WORK_PER_BLOCK, MAX_BLOCKS), 1)
+    return count - (count % EVEN if count > EVEN else 0)  # so that 2, 4 or 8 threads end together
 
 
 def run_blocks(blocks: Sequence[tuple[int, ...]], task: Callable[..., None]) -> None:

@@ -1,0 +1,120 @@
+"""GATv2's attention over a graph so small that what Python does around the sweeps matters; see :mod:`.layer`.
+
+The numbers are those of :mod:`.attention_numba`, by the same compiled sweeps over the same blocks of rows, called once
+for all of them. Tensors go by their addresses: all are of one type, and contiguous.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ltga.kernels.operators.operands import Kind, Structure
+from ltga.kernels.runtime import buffers
+from ltga.kernels.runtime.threads import ROW_WORK, most_blocks
+
+MOST_ALONE, MOST_SHARED = 7, 2  # blocks of rows that one thread does in one call, if it is alone and if it is not
+
+_NUMBERS = {torch.float32: np.float32, torch.float64: np.float64}
+
+
+class Scored(NamedTuple):
+    """What attention is made of."""
+
+    source: Tensor  # [N, H * C]
+    target: Tensor  # [N, H * C]
+    att: Tensor  # [1, H, C]
+    q: Tensor  # [1, H], or [E, H] in CSR order
+    keep: Tensor | None  # [E, H]
+    bias: Tensor | None  # [H * C] or [C]
+
+
+def is_small(edges: int, nodes: int) -> bool:
+    """Whether one call is better than several threads; the numbers are the same. An empty tensor has no address."""
+    return edges > 0 and most_blocks(edges, nodes) <= (MOST_ALONE if torch.get_num_threads() == 1 else MOST_SHARED)
+
+
+def came_back_whole(scored: Scored, graph: Structure, made: tuple[Tensor, Tensor], dtype: torch.dtype) -> bool:
+    """Whether saved tensors are what they were: a hook on them may give back anything, and addresses tell nothing."""
+    edges, nodes, width = scored.q.size(1) * graph.col.numel(), *scored.source.shape
+    if {value.numel() for value in made} != {edges} or scored.target.shape != (nodes, width):
+        return False
+    lists, bounds = (graph.col, graph.perm, graph.tcol, graph.tpos), (graph.ptr, graph.tptr)
+    if any(value.dtype is not torch.int32 or value.shape != graph.col.shape for value in lists):
+        return False
+    if any(value.dtype is not torch.int64 or value.numel() != nodes + 1 for value in bounds):
+        return False
+    numbers = [*made, *scored[:4], scored.q if scored.keep is None else scored.keep]
+    if any(value.dtype is not dtype for value in numbers):
+        return False
+    return all(value.is_contiguous() and value.is_cpu for value in (*made, *graph))
+
+
+def forward(given: Scored, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor]:
+    """(output [N, H * C] or [N, C], weights [E, H], logits [E, H])."""
+    from ltga.kernels.numba.whole_graph import forward_graph
+
+    given, sizes, slope = _ready(given), _sizes(given, graph, kind), kind.slope
+    nodes, edges, heads, channels, out_heads = sizes[:5]
+    kind_of = given.source.dtype
+    out = buffers.empty((nodes, out_heads * channels), kind_of)
+    weights, logits = buffers.empty((edges, heads), kind_of), buffers.empty((edges, heads), kind_of)
+    made = logits.data_ptr(), weights.data_ptr(), out.data_ptr()
+    forward_graph(*sizes, _NUMBERS[kind_of](slope), *map(_address, graph[:3]), *map(_address, given), *made)
+    return out, weights, logits
+
+
+class Gradients(NamedTuple):
+    """By the names of :class:`Scored`; of q as the sum over edges where they share it."""
+
+    source: Tensor  # empty if not needed
+    target: Tensor
+    att: Tensor
+    q: Tensor  # empty if not needed
+    bias: Tensor
+
+
+def backward(
+    grad: Tensor, given: Scored, graph: Structure, made: tuple[Tensor, Tensor], kind: Kind, need: tuple[bool, bool]
+) -> Gradients:
+    """Gradients from that of the output, the weights and the logits; of the sources and of q if needed."""
+    from ltga.kernels.numba.whole_graph import backward_graph
+
+    given, sizes, grad = _ready(given), _sizes(given, graph, kind), grad.contiguous()
+    nodes, edges, heads, channels, out_heads, q_rows, blocks = sizes[:7]
+    dtype, shape = grad.dtype, (nodes, heads * channels)
+    of_source, of_target = buffers.empty(shape if need[0] else (0, 0), dtype), buffers.empty(shape, dtype)
+    of_att = torch.empty((1, heads, channels), dtype=dtype, device="cpu")
+    of_bias = torch.empty(out_heads * channels, dtype=dtype, device="cpu")
+    of_q, scores = buffers.empty((edges, heads), dtype), buffers.empty((edges, heads), dtype)
+    parts = np.zeros((blocks, heads) if need[1] else (0, 0)) if q_rows == 1 else of_q.numpy()
+    weights, logits = made
+    backward_graph(
+        *sizes, _NUMBERS[dtype](kind.slope), *map(_address, graph), *map(_address, given[:5]), logits.data_ptr(),
+        weights.data_ptr(), grad.data_ptr(), scores.data_ptr(), of_source.data_ptr() if need[0] else 0,
+        of_target.data_ptr(), of_att.data_ptr(), of_bias.data_ptr(), parts,
+    )  # fmt: skip
+    if q_rows == 1:
+        of_q = torch.from_numpy(parts[:1]).to(dtype)
+    return Gradients(of_source, of_target, of_att, of_q, of_bias)
+
+
+def _ready(given: Scored) -> Scored:
+    return Scored._make([None if value is None else value.contiguous() for value in given])
+
+
+def _sizes(given: Scored, graph: Structure, kind: Kind) -> tuple[int, ...]:
+    """The numbers that both compiled functions begin with."""
+    (nodes, _), (_, heads, channels), edges = given.source.shape, given.att.shape, graph.col.size(0)
+    out_heads = 1 if kind.average else heads
+    return (
+        nodes, edges, heads, channels, out_heads, given.q.size(0), most_blocks(edges, nodes), ROW_WORK,
+        kind.normalizer,
+    )  # fmt: skip
+
+
+def _address(value: Tensor | None) -> int:
+    return 0 if value is None else value.data_ptr()

@@ -1,0 +1,105 @@
+"""A small graph's attention in one compiled call: the numbers of the sweeps called block by block, bit for bit."""
+
+import pytest
+import torch
+
+from ltga.kernels import neighbourhoods
+from ltga.kernels.operators import layer as layer_operator
+from ltga.kernels.operators.small_graph import MOST_ALONE, is_small
+from ltga.kernels.operators.weight_gradient import _alike, weight_gradient
+from ltga.kernels.runtime.threads import row_blocks
+from ltga.nn import LTGAConv
+
+KINDS = {
+    "head": {"delta": 0.5},
+    "averaged": {"concat": False, "bias": False},
+    "layer": {"index": "layer"},
+    "edge": {"index": "edge"},
+    "entmax": {"normalizer": "entmax"},
+    "dropout": {"dropout": 0.3},
+}
+
+
+def results(layer, x, edge_index, unpack=lambda value: value):
+    layer.zero_grad()
+    x = x.clone().requires_grad_()
+    torch.manual_seed(3)
+    with torch.autograd.graph.saved_tensors_hooks(lambda value: value, unpack):
+        out = layer(x, edge_index)
+    (out * torch.arange(out.numel()).view_as(out).cos()).sum().backward()
+    return [out, x.grad, *(parameter.grad for parameter in layer.parameters())]
+
+
+def case(options, nodes, edges, channels=16):
+    torch.manual_seed(1)
+    layer = LTGAConv(20, channels, 4, **options)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape))
+    return layer, torch.randn(nodes, 20), torch.randint(0, nodes, (2, edges))
+
+
+@pytest.mark.parametrize(("nodes", "edges"), [(1, 3), (40, 90), (900, 2500)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_bits_as_block_by_block(kind, nodes, edges, monkeypatch):
+    given = case(KINDS[kind], nodes, edges)
+    assert is_small(edges, nodes)
+    at_once = results(*given)
+    monkeypatch.setattr(layer_operator, "is_small", lambda *_: False)
+    for one, other in zip(at_once, results(*given), strict=True):
+        assert (one is None and other is None) or torch.equal(one, other)
+
+
+def test_several_blocks_are_among_the_cases():
+    edge_index = case({}, 900, 2500)[2]
+    blocks = row_blocks(neighbourhoods(edge_index, 900, 900, True).ptr.numpy())
+    assert 1 < len(blocks) <= MOST_ALONE
+
+
+def test_not_small():
+    assert not is_small(0, 10)  # an empty tensor has no address
+    assert not is_small(1_000_000, 10)
+
+
+@pytest.mark.parametrize("change", [torch.Tensor.contiguous, lambda value: value.t().contiguous().t()])
+def test_saved_tensors_may_come_back_in_another_order_of_memory(change):
+    def unpack(value):
+        return change(value) if value.dim() == 2 else value
+
+    given = case({}, 40, 90)
+    for one, other in zip(results(*given), results(*given, unpack), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_saved_tensors_of_another_type_are_no_addresses():
+    layer, x, edge_index = case({}, 40, 90)
+
+    def halved(value):
+        return value.half() if value.shape == (len(value), 4) and value.is_floating_point() else value
+
+    expected = results(layer, x, edge_index)
+    try:
+        found = results(layer, x, edge_index, halved)
+    except Exception:
+        return  # refused, as it was before there were addresses
+    for one, other in zip(found, expected, strict=True):
+        assert torch.allclose(one.float(), other, rtol=0.1, atol=0.1)
+
+
+@pytest.mark.parametrize("features", [5, 16, 20, 39, 64])
+@pytest.mark.parametrize("nodes", [1, 37, 800])
+def test_the_gradient_of_a_weight(features, nodes):
+    grad, x = torch.randn(nodes, 64), torch.randn(nodes, features)
+    for _ in range(2):  # the second time by what the first has found
+        assert torch.equal(weight_gradient(grad, x), grad.t() @ x)
+
+
+def test_products_that_round_differently_are_not_exchanged(monkeypatch):
+    grad, x = torch.randn(50, 32), torch.randn(50, 23)
+    _alike.clear()
+    monkeypatch.setattr(torch, "equal", lambda *_: False)
+    first, second = weight_gradient(grad, x), weight_gradient(grad, x)
+    monkeypatch.undo()
+    assert list(_alike.values()) == [False]
+    assert torch.equal(first, grad.t() @ x) and torch.equal(second, first)
+    _alike.clear()
