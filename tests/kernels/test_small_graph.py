@@ -6,7 +6,6 @@ import torch
 from ltga.kernels import neighbourhoods
 from ltga.kernels.operators import layer as layer_operator
 from ltga.kernels.operators.small_graph import MOST_ALONE, is_small
-from ltga.kernels.operators.weight_gradient import _alike, weight_gradient
 from ltga.kernels.runtime.threads import row_blocks
 from ltga.nn import LTGAConv
 
@@ -80,26 +79,19 @@ def test_saved_tensors_of_another_type_are_no_addresses():
     expected = results(layer, x, edge_index)
     try:
         found = results(layer, x, edge_index, halved)
-    except Exception:
+    except (RuntimeError, TypeError):
         return  # refused, as it was before there were addresses
     for one, other in zip(found, expected, strict=True):
         assert torch.allclose(one.float(), other, rtol=0.1, atol=0.1)
 
 
-@pytest.mark.parametrize("features", [5, 16, 20, 39, 64])
-@pytest.mark.parametrize("nodes", [1, 37, 800])
-def test_the_gradient_of_a_weight(features, nodes):
-    grad, x = torch.randn(nodes, 64), torch.randn(nodes, features)
-    for _ in range(2):  # the second time by what the first has found
-        assert torch.equal(weight_gradient(grad, x), grad.t() @ x)
-
-
-def test_products_that_round_differently_are_not_exchanged(monkeypatch):
-    grad, x = torch.randn(50, 32), torch.randn(50, 23)
-    _alike.clear()
-    monkeypatch.setattr(torch, "equal", lambda *_: False)
-    first, second = weight_gradient(grad, x), weight_gradient(grad, x)
-    monkeypatch.undo()
-    assert list(_alike.values()) == [False]
-    assert torch.equal(first, grad.t() @ x) and torch.equal(second, first)
-    _alike.clear()
+def test_memory_that_holds_negatives():
+    layer, x, edge_index = case({}, 40, 90)
+    grad = torch.randn(40, 64)
+    found = []
+    for given in (-grad, torch._neg_view(grad)):
+        layer.zero_grad()
+        layer(x, edge_index).backward(given)
+        found.append([parameter.grad.clone() for parameter in layer.parameters()])
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)

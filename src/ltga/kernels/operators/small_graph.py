@@ -83,7 +83,7 @@ def backward(
     """Gradients from that of the output, the weights and the logits; of the sources and of q if needed."""
     from ltga.kernels.numba.whole_graph import backward_graph
 
-    given, sizes, grad = _ready(given), _sizes(given, graph, kind), grad.contiguous()
+    given, sizes, grad = _ready(given), _sizes(given, graph, kind), _in_order(grad)
     nodes, edges, heads, channels, out_heads, q_rows, blocks = sizes[:7]
     dtype, shape = grad.dtype, (nodes, heads * channels)
     of_source, of_target = buffers.empty(shape if need[0] else (0, 0), dtype), buffers.empty(shape, dtype)
@@ -103,7 +103,12 @@ def backward(
 
 
 def _ready(given: Scored) -> Scored:
-    return Scored._make([None if value is None else value.contiguous() for value in given])
+    return Scored._make([None if value is None else _in_order(value) for value in given])
+
+
+def _in_order(value: Tensor) -> Tensor:
+    """The numbers as they are meant, one after another: memory may hold their negatives (``torch._neg_view``)."""
+    return value.resolve_neg().contiguous()
 
 
 def _sizes(given: Scored, graph: Structure, kind: Kind) -> tuple[int, ...]:
