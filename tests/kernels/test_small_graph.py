@@ -95,3 +95,11 @@ def test_memory_that_holds_negatives():
         found.append([parameter.grad.clone() for parameter in layer.parameters()])
     for one, other in zip(*found, strict=True):
         assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_entmax_with_an_alpha_per_edge_and_no_edges(loops):
+    layer = LTGAConv(20, 16, 4, index="edge", normalizer="entmax", add_self_loops=loops)
+    out = layer(torch.randn(40, 20), torch.empty(2, 0, dtype=torch.long))
+    out.sum().backward()
+    assert out.isfinite().all() and all(parameter.grad.isfinite().all() for parameter in layer.parameters())

@@ -13,6 +13,7 @@ import torch
 from rich.markup import escape
 from rich.table import Table
 
+from ltga.cli.advice import advice
 from ltga.cli.plan import Plan
 from ltga.cli.terminal import plain_table
 from ltga.data import Dataset, GraphFolder
@@ -155,6 +156,7 @@ def sentences(
             for group in groups
             if group.method.learns_index
         ]
+        + (advice(graph) if any(group.method.family == "learned α" for group in groups) else [])
     )
 
 

@@ -19,8 +19,10 @@ STEPS = 60
 @borrowing()
 def fits_panel(q, h):  # type: ignore[no-untyped-def]
     """Whether a head's rows are found by Newton's steps with one alpha; other alphas have exact ways of their own."""
+    if q.shape[0] != 1:  # a q per edge, of which there may be none to look at
+        return False
     d = np.float64(q[0, h]) - 1.0
-    return q.shape[0] == 1 and d < 1.0 and d != 0.5
+    return d < 1.0 and d != 0.5
 
 
 @leaf()
