@@ -18,9 +18,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 def test_its_numbers_are_those_of_the_records() -> None:
     known = json.loads((RESULTS / "when-graphs.json").read_text())
     alike = [
-        name
-        for name, told in known.items()
-        if told["labels"] >= LEAST_TEACHING - 1e-3 and told["agreement"] <= MOST_AGREEMENT
+        name for name, told in known.items() if told["labels"] >= LEAST_TEACHING and told["agreement"] <= MOST_AGREEMENT
     ]
     records = find_records(EXPERIMENTS["when"].runs, stored_records(RESULTS / "own.jsonl.gz"))
     found = gains(records.values())

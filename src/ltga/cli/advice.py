@@ -6,7 +6,7 @@ from ltga.data import Dataset, GraphFolder
 from ltga.data.graph_summary import summarise
 
 LEAST_TEACHING, MOST_AGREEMENT = 0.1, 0.5  # of the nodes, and of the edges
-LIKE_THIS, FASTER, MORE_ACCURATE = 14, 13, 12  # of our graphs; a test counts them again
+LIKE_THIS, FASTER, MORE_ACCURATE = 13, 12, 11  # of our graphs; a test counts them again
 
 
 def advice(graph: Dataset | GraphFolder) -> list[str]:
