@@ -50,7 +50,16 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def shortened(self: Protocol, **values: Any) -> None:
         largest = {key: Protocol.model_fields[key].default for key in SMALLEST} | values
-        original(self, **(values | {key: min(largest[key], small) for key, small in SMALLEST.items()}))
+        original(
+            self,
+            **(
+                values
+                | {
+                    key: small if largest[key] == "auto" else min(largest[key], small)
+                    for key, small in SMALLEST.items()
+                }
+            ),
+        )
 
     monkeypatch.setattr(Protocol, "__init__", shortened)
 

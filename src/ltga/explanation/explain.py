@@ -38,7 +38,7 @@ def explain(run: Run | str | Path, dataset: Any = None) -> Explanation:
     >>> from ltga.train import fit
     >>> graph = csbm(num_nodes=60)
     >>> inside = explain(fit(graph, "frozen-q2.0", protocol={"epochs": 2, "hidden_channels": 4}), graph)
-    >>> inside.weights.shape == (2, graph.data.num_edges + 60, 8)  # layers, edges and self-loops, heads
+    >>> inside.weights.shape == (2, graph.data.num_edges + 60, 4)  # layers, edges and self-loops, heads
     True
     >>> bool((inside.ignored_by[0] > 0).any())  # edges that some of the 8 heads of the first layer ignore
     True
