@@ -49,6 +49,22 @@ def test_same_bits_as_block_by_block(kind, nodes, edges, monkeypatch):
         assert (one is None and other is None) or torch.equal(one, other)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_bits_with_two_threads(kind, monkeypatch):
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        given = case(KINDS[kind], 300, 700)
+        assert is_small(700, 300)
+        at_once = results(*given)
+        monkeypatch.setattr(layer_operator, "is_small", lambda *_: False)
+        block_by_block = results(*given)
+    finally:
+        torch.set_num_threads(before)
+    for one, other in zip(at_once, block_by_block, strict=True):
+        assert (one is None and other is None) or torch.equal(one, other)
+
+
 def test_several_blocks_are_among_the_cases():
     edge_index = case({}, 900, 2500)[2]
     blocks = row_blocks(neighbourhoods(edge_index, 900, 900, True).ptr.numpy())
