@@ -7,12 +7,12 @@ docs/recipe.md shows; what is there already is not run again.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from missing_runs import add_missing
 
 from ltga import Dataset, Protocol, fit, load_dataset
 from ltga.data.splits import stratified_masks
@@ -78,17 +78,14 @@ def graph_of(name: str) -> Dataset:
     return Dataset(name, dataset.data, *masks, class_names=dataset.class_names)
 
 
-def measured(name: str, candidate: str, seed: int) -> dict[str, Any]:
+def measured(graph: str, candidate: str, seed: int) -> dict[str, Any]:
     method, settings = CANDIDATES[candidate]
-    run = fit(graph_of(name), method, seed, protocol=Protocol(**{**SMALL, "dropout": GRAPHS[name], **settings}))
+    run = fit(graph_of(graph), method, seed, protocol=Protocol(**{**SMALL, "dropout": GRAPHS[graph], **settings}))
     curve = run.record["trajectory"]["val_accuracy"]
     index = [[round(float(q), 3) for q in values] for values in run.model.index_values() if values is not None]
     validation = {str(budget): round(max(curve[:budget]), 6) for budget in BUDGETS}
     seconds = round(run.record["timing"]["train_seconds"], 1)
-    return {
-        "graph": name, "candidate": candidate, "seed": seed, "epochs": len(curve), "validation": validation,
-        "index": index or None, "seconds": seconds,
-    }  # fmt: skip
+    return {"epochs": len(curve), "validation": validation, "index": index or None, "seconds": seconds}
 
 
 if __name__ == "__main__":
@@ -97,12 +94,10 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, nargs="+", default=[101, 102])
     parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=list(GRAPHS))
     given = parser.parse_args()
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    known = {(row["graph"], row["candidate"], row["seed"]) for row in rows}
-    for seed in given.seeds:
-        for name in given.graphs:
-            for candidate in CANDIDATES:
-                if (name, candidate, seed) not in known:
-                    rows.append(measured(name, candidate, seed))
-                    RESULTS.write_text(json.dumps(rows, indent=0) + "\n")
-                    print(rows[-1], flush=True)
+    wanted = (
+        {"graph": graph, "candidate": candidate, "seed": seed}
+        for seed in given.seeds
+        for graph in given.graphs
+        for candidate in CANDIDATES
+    )
+    add_missing(RESULTS, wanted, measured)

@@ -6,11 +6,12 @@ Adds to results/recipe-sizes.json, which docs/recipe.md shows; what is there alr
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from missing_runs import add_missing
 from recipe_development import graph_of
 
 from ltga import Protocol, fit
@@ -30,36 +31,27 @@ SIZES = ((8, 8), (16, 4), (32, 4), (64, 8))
 METHODS = ("gatv2", "entmax-head")
 
 
-def measured(name: str, size: tuple[int, int], method: str, seed: int) -> dict[str, Any]:
-    channels, heads = size
+def measured(graph: str, channels: int, heads: int, method: str, seed: int) -> dict[str, Any]:
     protocol = Protocol.recommended(
-        hidden_channels=channels, heads=heads, epochs=200, patience=200, dropout=GRAPHS[name]
+        hidden_channels=channels, heads=heads, epochs=200, patience=200, dropout=GRAPHS[graph]
     )
-    record = fit(graph_of(name), method, seed, protocol=protocol).record
+    record = fit(graph_of(graph), method, seed, protocol=protocol).record
     curve = record["trajectory"]["val_accuracy"]
-    return {
-        "graph": name, "channels": channels, "heads": heads, "method": method, "seed": seed,
-        "validation": round(max(curve), 6), "seconds": round(record["timing"]["train_seconds"], 1),
-    }  # fmt: skip
+    return {"validation": round(max(curve), 6), "seconds": round(record["timing"]["train_seconds"], 1)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[101, 102])
-    parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=list(GRAPHS))
-    given = parser.parse_args()
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    known = {(row["graph"], row["channels"], row["heads"], row["method"], row["seed"]) for row in rows}
-    for name in given.graphs:
-        for seed in given.seeds:
-            for size in SIZES:
+def wanted(graphs: list[str], seeds: list[int]) -> Iterator[dict[str, Any]]:
+    for name in graphs:
+        for seed in seeds:
+            for channels, heads in SIZES:
                 for method in METHODS:
-                    if (name, *size, method, seed) not in known:
-                        rows.append(measured(name, size, method, seed))
-                        RESULTS.write_text(json.dumps(rows, indent=0) + "\n")
-                        print(rows[-1], flush=True)
+                    yield {"graph": name, "channels": channels, "heads": heads, "method": method, "seed": seed}
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[101, 102])
+    parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=list(GRAPHS))
+    given = parser.parse_args()
+    add_missing(RESULTS, wanted(given.graphs, given.seeds), measured)

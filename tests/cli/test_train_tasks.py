@@ -42,7 +42,7 @@ def test_numbers_of_graphs_as_json(ltga: Callable[..., Any], tmp_path: Path) -> 
     found = json.loads(outcome.out)
     assert found["task"] == "graph regression" and found["metric"] == "rmse"
     assert [row["method"] for row in found["methods"]] == ["constant", "linear on features", "gatv2", "ltga-head"]
-    assert found["options"] == {"batch_size": 8, "log": False}
+    assert found["options"] == {"batch_size": 8, "readout": "mean-max-sum", "log": False}
     record = load_run(found["methods"][2]["records"][0]).record
     assert found["methods"][2]["mean"]["rmse"] == pytest.approx(record["metrics"]["test"]["rmse"])
     assert found["methods"][0]["trained"] is False and outcome.err == ""

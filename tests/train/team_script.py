@@ -24,6 +24,7 @@ from ltga.train.planned import plan_run
 from ltga.train.protocol import Protocol
 from ltga.train.targets import Classes
 from ltga.train.tasks.graph_task import GraphTask
+from ltga.train.tasks.packed_graphs import PackedGraphs
 
 CLASS_WEIGHTS = torch.tensor([0.3, 1.7], dtype=torch.float64)
 PRIOR = 0.2
@@ -66,7 +67,7 @@ def graph_network() -> GraphNetwork:
 def graph_task() -> GraphTask:
     y = torch.arange(11) % 2
     parts = torch.arange(9), torch.arange(9, 11), torch.arange(0)
-    return GraphTask(graphs(), y, *parts, Classes(), 2, seed=1, device=torch.device("cpu"))
+    return GraphTask(PackedGraphs.of(graphs()), y, *parts, Classes(), 2, seed=1, device=torch.device("cpu"))
 
 
 def gradients(team: Team, model: Any, task: Any, prior: float, of: Any) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from ltga.train.distributed import Team
 from ltga.train.loop import Task
 from ltga.train.targets import Classes
 from ltga.train.tasks.graph_task import GraphStep
+from ltga.train.tasks.packed_graphs import GraphBatch
 from train import team_script as script
 
 HERE = Path(__file__).parent
@@ -69,7 +70,9 @@ def test_batch_norm_is_over_the_batches_of_all(team: dict[str, Any]) -> None:
     for step in steps:
         model.train()
         chosen = torch.tensor([graph for part in step["parts"] for graph in part])
-        whole = GraphStep(Batch.from_data_list([graphs[number] for number in chosen.tolist()]), y, chosen, Classes())
+        every = Batch.from_data_list([graphs[number] for number in chosen.tolist()])
+        batch = GraphBatch(every.x, every.edge_index, None, every.batch, every.num_graphs)
+        whole = GraphStep(batch, y, chosen, Classes())
         agree(step, model, StepLoss(model, 0.0)(whole))
     found = model.state_dict()
     assert len(team["running"]) >= 2

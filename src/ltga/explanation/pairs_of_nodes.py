@@ -108,7 +108,7 @@ class PlainLinks(Links):
         return found
 
     def candidates(self) -> pd.DataFrame:
-        options = TaskOptions(**(self.typed.config.options or {}))  # type: ignore[arg-type]
+        options = TaskOptions.of_record(self.typed.config.options)
         task = LinkTask((None, self.graph.edge_index, None), self.dataset, Ranks("mrr", True), options, 0)
         pairs = task.ranked("test", options.negatives)  # [2, P, 1 + each]
         score = self.score(pairs.numpy())  # not the probability, which is 1 for many

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Data
 
 from ltga.data import GraphCollection
 from ltga.errors import InputError
@@ -23,6 +23,7 @@ from ltga.train.predict import as_trained
 from ltga.train.protocol import Protocol
 from ltga.train.targets import Objective
 from ltga.train.tasks.objectives import objective_for
+from ltga.train.tasks.packed_graphs import GraphBatch, PackedGraphs
 from ltga.train.tasks.prepared import Observed, Prepared
 from ltga.train.tasks.task_options import TaskOptions
 
@@ -41,14 +42,14 @@ def shape(dataset: GraphCollection) -> dict[str, Any]:
 def build(method: str, protocol: Protocol, shape: Mapping[str, Any], options: TaskOptions) -> Network:
     width, _ = protocol.size
     encoder = make_model(method, protocol, {**shape, "num_classes": width})
-    return GraphNetwork(encoder, width, shape["num_classes"], protocol.dropout)
+    return GraphNetwork(encoder, width, shape["num_classes"], protocol.dropout, options.readout)
 
 
 @dataclass(frozen=True, eq=False)
 class GraphStep:
     """A few training graphs."""
 
-    batch: Batch
+    batch: GraphBatch
     y: Tensor
     train: Tensor
     target: Objective
@@ -64,7 +65,7 @@ class GraphTask:
     The graphs stay on the CPU, where they are put together; batches are sent to ``device``, as are ``y`` and ``val``.
     """
 
-    graphs: Sequence[Data]
+    graphs: PackedGraphs
     y: Tensor
     train: Tensor
     val: Tensor
@@ -90,18 +91,18 @@ class GraphTask:
     def val_logits(self, model: Network) -> Tensor:
         return self.outputs(model, self._val_batches)
 
-    def batches(self, chosen: Tensor) -> list[Batch]:
+    def batches(self, chosen: Tensor) -> list[GraphBatch]:
         return [self._sent(some) for some in chosen.split(MOST)]
 
-    def outputs(self, model: Network, batches: Sequence[Batch]) -> Tensor:
+    def outputs(self, model: Network, batches: Sequence[GraphBatch]) -> Tensor:
         return torch.cat([_outputs_of(model, batch) for batch in batches])
 
-    def _sent(self, chosen: Tensor) -> Batch:
+    def _sent(self, chosen: Tensor) -> GraphBatch:
         """Some graphs as one, on the device."""
-        return moved(pinned(_batch(self.graphs, chosen), self.device), self.device)
+        return moved(pinned(self.graphs.chosen(chosen), self.device), self.device)
 
     @cached_property
-    def _val_batches(self) -> list[Batch]:
+    def _val_batches(self) -> list[GraphBatch]:
         return self.batches(self.val)
 
 
@@ -118,7 +119,7 @@ def prepare(
     target, y, said = objective_for(dataset.target, train, dataset.metric, protocol, options.log, dataset.task)
     device = device_of(model)
     y, val = moved((y, val), device)
-    task = GraphTask(_bare(dataset.graphs), y, train, val, test, target, options.batch_size, seed, device)
+    task = GraphTask(_packed(dataset.graphs), y, train, val, test, target, options.batch_size, seed, device)
 
     def observe(trained: Network) -> Observed:
         return _observe(trained, task)
@@ -139,9 +140,9 @@ def _observe(model: Network, task: GraphTask) -> Observed:
     }
     numbers: dict[str, Any] = {"metrics": metrics}
     looked_at = batches[0]  # a few hundred graphs say enough about attention
-    layers = model.attention_weights(looked_at.x, looked_at.edge_index, looked_at.get("edge_attr"))
+    layers = model.attention_weights(looked_at.x, looked_at.edge_index, looked_at.edge_attr)
     if layers is not None:
-        numbers["attention"] = attention_numbers(layers, looked_at.num_nodes, model)
+        numbers["attention"] = attention_numbers(layers, len(looked_at.x), model)
     return numbers, {"outputs": logits.numpy()}
 
 
@@ -160,23 +161,17 @@ def outputs(model: Network, shape: Mapping[str, int | None], data: Any) -> Tenso
         except InputError as error:
             raise InputError(f"data: graph {number}: {str(error).removeprefix('data: ')}") from None
     model.eval()
-    batches = (moved(_batch(sound, some), device_of(model)) for some in torch.arange(len(sound)).split(MOST))
+    packed = _packed(sound)
+    batches = (moved(packed.chosen(some), device_of(model)) for some in torch.arange(len(sound)).split(MOST))
     return torch.cat([_outputs_of(model, batch).cpu() for batch in batches])
 
 
-def _bare(graphs: Sequence[Data]) -> list[Data]:
-    """The graphs with what a network reads and nothing else, which batches quicker."""
-    keys = ("x", "edge_index", "edge_attr")
-    bare = [Data(**{key: graph[key] for key in keys if graph.get(key) is not None}) for graph in graphs]
-    for graph in bare:
-        graph.x = graph.x.to(torch.float32)
-    return bare
+def _packed(graphs: Sequence[Data]) -> PackedGraphs:
+    """What a network reads of the graphs."""
+    packed = PackedGraphs.of(graphs)
+    return replace(packed, x=packed.x.to(torch.float32))
 
 
-def _batch(graphs: Sequence[Data], chosen: Tensor) -> Batch:
-    return Batch.from_data_list([graphs[number] for number in chosen.tolist()])
-
-
-def _outputs_of(model: Network, batch: Batch) -> Tensor:
-    out: Tensor = model(batch.x, batch.edge_index, batch.get("edge_attr"), batch.batch, batch.num_graphs)
+def _outputs_of(model: Network, batch: GraphBatch) -> Tensor:
+    out: Tensor = model(*batch)
     return out

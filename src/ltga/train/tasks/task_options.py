@@ -8,14 +8,15 @@ from typing import Any
 
 from ltga.data.links import NEGATIVES
 from ltga.errors import InputError, did_you_mean
+from ltga.nn.readout import pools
 
 DECODERS = ("dot", "mlp")
 USED: Mapping[str, tuple[str, ...]] = {
     "node regression": ("log",),
     "multi-label nodes": (),
-    "graph classification": ("batch_size",),
-    "multi-label graphs": ("batch_size",),
-    "graph regression": ("batch_size", "log"),
+    "graph classification": ("batch_size", "readout"),
+    "multi-label graphs": ("batch_size", "readout"),
+    "graph regression": ("batch_size", "readout", "log"),
     "link prediction": ("negatives", "each", "decoder"),
     "typed link prediction": (),
 }
@@ -30,6 +31,7 @@ class TaskOptions:
         log: learn the logarithm of a number (its errors are still reported in its units); if left out, where the number
             is never negative and its skewness on the training part is above 2.
         batch_size: graphs per gradient step.
+        readout: how the nodes of a graph become one row, see :class:`ltga.nn.readout.GraphNetwork`.
         negatives: what stands against an edge, see :func:`ltga.data.split_links`.
         each: how many of them per edge in validation and test.
         decoder: ``"dot"`` or ``"mlp"``, see :class:`ltga.nn.decoders.LinkNetwork`.
@@ -37,6 +39,7 @@ class TaskOptions:
 
     log: bool | None = None
     batch_size: int = 32
+    readout: str = "mean-max-sum"
     negatives: str = "two-hop"
     each: int = 20
     decoder: str = "dot"
@@ -51,6 +54,16 @@ class TaskOptions:
         for name, known in (("negatives", NEGATIVES), ("decoder", DECODERS)):
             if getattr(self, name) not in known:
                 raise InputError(f"{name}: got {getattr(self, name)!r}; use one of {', '.join(map(repr, known))}")
+        pools(self.readout)
+
+    @classmethod
+    def of_record(cls, said: Mapping[str, Any] | None) -> TaskOptions:
+        """The options of a stored run, which may be from before graphs were read in other ways than two.
+
+        >>> TaskOptions.of_record({"batch_size": 8}).readout
+        'mean-max'
+        """
+        return cls(**{"readout": "mean-max", **(said or {})})
 
     def of_task(self, task: str) -> dict[str, Any]:
         """What the configuration of a run says: the settings that the task looks at."""

@@ -59,7 +59,7 @@ TASK_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "graph classification": _GRAPHS,
     "graph regression": _GRAPHS,
     "multi-label graphs": _GRAPHS,
-    "link prediction": {"weight_decay": 0.0, "epochs": 150, "patience": 30},
+    "link prediction": {"residual": True, "weight_decay": 0.0, "epochs": 150, "patience": 30},
     "typed link prediction": {
         "hidden_channels": 16,
         "heads": 4,
@@ -289,7 +289,7 @@ def rebuild(record: RunRecord, weights: Mapping[str, Tensor], where: Any) -> Net
     try:
         config = record.config
         assert config.task is not None
-        options = TaskOptions(**(config.options or {}))  # type: ignore[arg-type]
+        options = TaskOptions.of_record(config.options)
         protocol = config.as_protocol()
 
         def build() -> Network:
