@@ -11,7 +11,7 @@ import pandas as pd
 from markdown_table import markdown
 from own_tables import OWN_TABLES
 from speed_tables import SPEED_TABLES
-from task_table import tasks
+from task_table import task_choices, tasks
 
 from ltga.data import CATALOGUE
 from ltga.nn.methods import METHODS
@@ -158,7 +158,7 @@ def fuzzers() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     made.__name__: made
     for made in (
-        results, reproduced, moved, averages, methods, datasets, discrepancies, fuzzers, tasks,
+        results, reproduced, moved, averages, methods, datasets, discrepancies, fuzzers, tasks, task_choices,
         *OWN_TABLES, *SPEED_TABLES,
     )
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from markdown_table import markdown
@@ -40,6 +41,20 @@ def tasks() -> str:
         f"lower is better.{settings}"
     )
     return markdown(["task", "judged by", "seeds", *labels, "best without training"], rows) + f"\n\n{note}"
+
+
+def task_choices() -> str:
+    """Validation scores of ways to read graphs and to tell links, from results/task-development.json."""
+    measured = json.loads((ROOT / "results" / "task-development.json").read_text())
+    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for row in measured:
+        scores.setdefault((row["data"], row["metric"]), {}).setdefault(row["candidate"], []).append(row["validation"])
+    rows = [
+        [data, metric, candidate, str(len(found)), shown(metric, fmean(found))]
+        for (data, metric), of in scores.items()
+        for candidate, found in of.items()
+    ]
+    return markdown(["data", "judged by", "candidate", "seeds", "validation"], rows)
 
 
 def _task_cell(metric: str, row: dict[str, Any] | None) -> str:

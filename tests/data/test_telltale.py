@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from ltga.data import Preparation, as_tables
+from ltga.data import Preparation, as_tables, load_dataset
 from ltga.data.prepare import prepare
 from ltga.data.telltale import ENOUGH, telltale_columns
 
@@ -74,3 +76,21 @@ def test_the_bound_is_that_of_the_area_under_the_curve(noise: float) -> None:
     x = y + noise * rng.standard_normal(NODES)
     found = list(telltale_columns(x[:, None], y, None, ("x",), ("no", "yes")))
     assert bool(found) == (roc_auc_score(y, x) >= ENOUGH)
+
+
+def test_nodes_of_many_graphs_are_looked_at_on_average(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    graphs = pd.DataFrame({"graph_id": np.arange(60), "label": np.arange(60) % 2})
+    nodes = pd.DataFrame({"graph_id": np.repeat(np.arange(60), 4), "id": np.tile(np.arange(4), 60)})
+    nodes["dose"] = nodes["graph_id"] % 2 + np.tile([3.0, -3.0, 5.0, -5.0], 60)  # a node alone says nothing
+    nodes["age"] = rng.standard_normal(240)
+    edges = pd.DataFrame({"graph_id": np.arange(60), "source": 0, "target": 1})
+    for name, frame in {"graphs": graphs, "nodes": nodes, "edges": edges}.items():
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    found, without = (
+        [str(note) for note in load_dataset(f"{tmp_path}/", preparation=Preparation(drop=drop)).notes]
+        for drop in ((), ("dose",))
+    )
+    (note,) = (note for note in found if "by itself" in note)
+    assert "'dose', averaged over a graph's nodes, by itself tells class '0'" in note
+    assert not any("by itself" in note for note in without)

@@ -25,11 +25,11 @@ from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
 from ltga.data.table_cells import text_of
 from ltga.data.table_edges import Edges, merge_of, positions, without_repeats
-from ltga.data.table_features import FittedTable, Matrix, edge_attributes, node_features
+from ltga.data.table_features import FittedTable, edge_attributes, node_features
 from ltga.data.table_labels import read_labels, read_splits
 from ltga.data.table_targets import kind_of_target, label_columns, read_target
 from ltga.data.target import Kind, make_target
-from ltga.data.telltale import telltale_columns
+from ltga.data.telltale import note_telltales
 from ltga.errors import did_you_mean
 
 
@@ -187,7 +187,8 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     if problems.errors or features.values is None:
         return Outcome(problems, None)
     if fitted is None and options.predict != "links":
-        _note_telltales(features, nodes, (y, values, classes), tables.node_table, problems)
+        columns, known = [str(each) for each in nodes.columns], (y, values, classes)
+        note_telltales(features.values, features.names, columns, known, tables.node_table, problems)
     fitted = fitted or FittedPreparation(
         options=options,
         convention=convention,
@@ -222,24 +223,6 @@ def _labels(
     values, names = read_target(nodes, options, kind, where, problems, before)
     known = ~np.isnan(values) if values.ndim == 1 else (~np.isnan(values)).any(axis=1)
     return np.where(known, 0, -1), names, values
-
-
-def _note_telltales(
-    features: Matrix,
-    nodes: pd.DataFrame,
-    labels: tuple[np.ndarray, np.ndarray | None, tuple[str, ...]],
-    where: str,
-    problems: Problems,
-) -> None:
-    """Add a note about each column of the node table that tells the label by itself."""
-    assert features.values is not None
-    noted: set[str] = set()
-    for name, told in telltale_columns(features.values, *labels[:2], features.names, labels[2]):
-        column = max((each for each in nodes.columns if name.startswith(str(each))), key=len, default=None)
-        if column is not None and column not in noted:  # else it says where the node is in the graph
-            noted.add(column)
-            action = f"leave it out (drop={column}) if it was made from the label"
-            problems.add(where, f"column {column!r} by itself tells {told}", 1, action, "note")
 
 
 def _has_columns(frame: pd.DataFrame, wanted: tuple[str, ...], where: str, kind: str, problems: Problems) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
 from ltga.data.table_cells import text_of
 from ltga.data.target import Kind
+from ltga.data.telltale import note_telltales
 from ltga.errors import DataError, InputError, did_you_mean
 
 _OF_GRAPHS = ("label", "split", "predict", "encoding", "drop")  # options about the table of graphs
@@ -144,9 +146,26 @@ def prepare_collection(
             target=targets.kind,
             names=targets.names,
         )
+        if whole is not None:
+            _note_telltales(made, names, tables, targets, problems)
     return problems, PreparedCollection(
         tables, made, tuple(ids.to_pylist()), targets, fitted, problems, tuple(names), node_names
     )  # fmt: skip
+
+
+def _note_telltales(
+    graphs: list[Data], names: Sequence[str], tables: CollectionTables, targets: GraphTargets, problems: Problems
+) -> None:
+    """Add a note about each column of nodes whose mean over a graph tells the graph's target by itself."""
+    means = torch.stack([graph.x.mean(0) for graph in graphs]).double().numpy()
+    values = None if targets.kind == "classes" else targets.values
+    y = targets.values
+    if values is not None:
+        known = ~np.isnan(values) if values.ndim == 1 else (~np.isnan(values)).any(axis=1)
+        y = np.where(known, 0, -1)
+    columns = [str(column) for column in tables.frames["nodes"]]
+    whose = ", averaged over a graph's nodes,"
+    note_telltales(means, names, columns, (y, values, targets.names), tables.paths["nodes"], problems, whose)
 
 
 def _known_columns(fitted: FittedCollection, graphs: pd.DataFrame) -> GraphTargets | None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.stats import rankdata
 
+from ltga.data.problems import Problems
+
 ENOUGH = 0.995  # ROC AUC of one column, or correlation of its ranks with those of a number
 FEWEST = 10  # members of a class, and others: below that chance separates
 LOOKED_AT = 20_000  # labelled rows, fewer where they are wide
@@ -42,6 +44,29 @@ def telltale_columns(
         first = int(told[:, column].argmax())
         if told[first, column]:
             yield name, f"{what} {classes[first]!r}"
+
+
+def note_telltales(
+    x: np.ndarray,
+    names: Sequence[str],
+    columns: Sequence[str],
+    labels: tuple[np.ndarray, np.ndarray | None, Sequence[str]],
+    where: str,
+    problems: Problems,
+    whose: str = "",
+) -> None:
+    """Add a note about each of a table's columns, of which the features ``x`` are made, that tells the label by itself.
+
+    ``labels`` are ``y``, ``values`` and ``classes`` of :func:`telltale_columns`.
+    """
+    noted: set[str] = set()
+    y, values, classes = labels
+    for name, told in telltale_columns(x, y, values, names, classes):
+        column = max((each for each in columns if name.startswith(each)), key=len, default=None)
+        if column is not None and column not in noted:  # else it says where the node is in the graph
+            noted.add(column)
+            action = f"leave it out (drop={column}) if it was made from the label"
+            problems.add(where, f"column {column!r}{whose} by itself tells {told}", 1, action, "note")
 
 
 def _separates(ranks: np.ndarray, of: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ def pools(readout: str) -> tuple[str, ...]:
 
 
 class GraphNetwork(Composed):
-    """An encoder of nodes, what it makes of a graph's nodes pooled in one way or several, and a perceptron of two layers.
+    """An encoder of nodes, its nodes pooled in one way or several side by side, and a perceptron of two layers.
 
     Args:
         encoder: gives every node ``width`` numbers.
