@@ -28,6 +28,7 @@ GRAPHS = {
     "citeseer": 0.4,
     "gum-syntax": 0.4,
     **{f"citeseer:planted_per_edge=5@{share}": 0.4 for share in (0.05, 0.1, 0.2, 0.5)},
+    **{f"digits-noise:label_share={share},planted_per_edge=10,seed=1": 0.2 for share in (0.02, 0.05)},
 }
 """Graph -> dropout. "@0.1" stands for new splits with a tenth of every class to learn from."""
 
@@ -62,6 +63,8 @@ CANDIDATES: dict[str, tuple[str, dict[str, Any]]] = {
     "alpha s1.5 k.1": ("entmax-head", learned(1.5, kappa=0.1)),
     "alpha log s1.3 k1": ("entmax-head", learned(1.3, "log")),
     "alpha log s1.5 k1": ("entmax-head", learned(1.5, "log")),
+    **{f"alpha log s1 k{kappa}": ("entmax-head", learned(1, "log", kappa=float(kappa))) for kappa in (1, 3, 10)},
+    **{f"alpha log s1 prior {prior}": ("entmax-head", learned(1, "log", prior=prior)) for prior in (0.1, 1.0)},
     "edge q s1": ("ltga-edge", learned(1)),
     "edge q s1.5": ("ltga-edge", learned(1.5)),
 }
@@ -93,11 +96,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[101, 102])
     parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=list(GRAPHS))
+    parser.add_argument("--candidates", nargs="+", default=list(CANDIDATES), choices=list(CANDIDATES))
     given = parser.parse_args()
     wanted = (
         {"graph": graph, "candidate": candidate, "seed": seed}
         for seed in given.seeds
         for graph in given.graphs
-        for candidate in CANDIDATES
+        for candidate in given.candidates
     )
     add_missing(RESULTS, wanted, measured)
