@@ -31,9 +31,19 @@ def development_rows(measured: Sequence[Mapping[str, Any]]) -> Rows:
         "citeseer, noise 5": ("citeseer:planted_per_edge=5",),
         "gum-syntax": ("gum-syntax",),
         "citeseer, noise 5, 20 % labels": ("citeseer:planted_per_edge=5@0.2",),
+        "citeseer, noise 5, 5 % labels": ("citeseer:planted_per_edge=5@0.05",),
+        "digits, noise 10, 2 and 5 % labels": tuple(
+            f"digits-noise:label_share={share},planted_per_edge=10,seed=1" for share in (0.02, 0.05)
+        ),
     }
+    seeds: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for row in measured:
+        seeds[row["graph"]][row["candidate"]].add(row["seed"])
+    common = {graph: set.intersection(*of.values()) for graph, of in seeds.items()}
     scores: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for row in measured:
+        if row["seed"] not in common[row["graph"]]:
+            continue
         for budget, value in row["validation"].items():
             scores[row["graph"], row["candidate"], budget].append(100 * value)
     best: dict[tuple[str, str], float] = {}
