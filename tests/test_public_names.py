@@ -65,6 +65,7 @@ def test_top_level_names():
     for name in ltga.__all__:
         assert getattr(ltga, name) is not None
     assert len(ltga.__all__) <= 16
+    assert set(ltga.__all__) <= set(dir(ltga))  # which is what completion looks at
 
 
 def test_importing_the_package_imports_nothing_heavy():

@@ -241,6 +241,13 @@ ROWS: list[tuple[str, Make, str]] = [
     ("no node table", without_nodes, r"tables: expected nodes\.csv or nodes\.parquet"),
     ("wrong edge columns", tables(edges="from,to\na,b\n"), r"edges\.csv: column 'source' is missing; found from, to"),
     ("wrong node columns", tables(EDGES, "node,label,x\na,0,1\n"), r"nodes\.csv: column 'id' is missing"),
+    (
+        "ids with .0",
+        tables("source,target\n0.0,1\n", "id,label\n0,a\n1,b\n"),
+        r"'0.0' is not an id .*write 0 \(programs",
+    ),
+    ("fanout of other layers", own("--batch-size", "4", "--fanout", "3,2,1", "--method", "gatv2"), "has 3 numbers"),
+    ("a blank end of an edge", tables("source,target\n,a\n", NODES), r"edges\.csv: row 1: source is blank"),
     ("edge to an unknown id", tables("source,target\na,z\n", NODES), r"edges\.csv: row 1: target 'z' is not an id"),
     ("feature in words", tables(EDGES, NODES + "e,1,tall\n"), r"nodes\.csv: row 5: x is 'tall'"),
     ("infinity in a table", tables(EDGES, NODES + "e,1,inf\n"), r"nodes\.csv: row 5: x is 'inf'"),
@@ -410,7 +417,7 @@ def test_html_and_markup_in_names_are_harmless(ltga: Any, tmp_path: Path) -> Non
     assert outcome.code == 0
     assert "a[bold]b<i>: 24 nodes" in outcome.err
     for page in (tmp_path / "runs").glob("*.html"):
-        assert page.name == "a-bold-b-i-ltga-head.html"
+        assert page.name.startswith("a-bold-b-i-ltga-head-")  # and the run's short id
         assert "<script>alert" not in page.read_text()
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ltga.data import load_dataset
+from ltga.errors import InputError
 from ltga.train import load_run
 
 QUICK = ("--set", "epochs=3", "--set", "hidden_channels=4", "--set", "heads=2", "--set", "backend=torch")
@@ -110,3 +112,40 @@ def test_a_run_is_short_in_a_notebook(trained: Any) -> None:
     assert len(repr(run)) < 200 and "ltga-head" in repr(run)
     assert run._repr_html_().startswith("<table>") and "customers" in run._repr_html_()
     assert len(run.plot().axes) == 5  # loss, index, confusion and its colours, calibration
+
+
+def test_python_gives_the_table_that_the_command_writes(
+    ltga: Any, tmp_path: Path, trained: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, runs = trained
+    (record,) = runs.glob("*.json")
+    other = write_customers(tmp_path / "others", 30, seed=7)
+    assert ltga("predict", record, f"{other}/", "--out", tmp_path / "p.csv").code == 0
+    monkeypatch.chdir(tmp_path)
+    for short in (record.stem[:8], f"runs/{record.stem[:8]}"):
+        frame = load_run(short).predict_table(f"{other}/")
+        pd.testing.assert_frame_equal(frame, pd.read_csv(tmp_path / "p.csv"), check_dtype=False)
+
+
+def test_tables_prepared_by_what_is_in_them_are_not_predicted_on(tmp_path: Path, trained: Any) -> None:
+    graph, runs = trained
+    run = load_run(next(runs.glob("*.json")))
+    other = write_customers(tmp_path / "others", 30, seed=7)
+    scaled_anew = load_dataset(f"{other}/", convention="undirected, once")
+    for ask in (run.predict, run.predict_proba, run.predict_table):
+        with pytest.raises(InputError, match="give their path to"):
+            ask(scaled_anew)
+    own = load_dataset(f"{graph}/", convention="undirected, once")
+    assert run.predict(own).equal(run.predict_proba(own).argmax(1))
+    assert run.predict_table(own)["node"].tolist() == list(own.node_ids)
+    with pytest.raises(InputError, match="predict_table takes a path"):
+        run.predict(f"{other}/")
+
+
+def test_a_short_id_needs_no_folder(ltga: Any, tmp_path: Path, trained: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, runs = trained
+    (record,) = runs.glob("*.json")
+    monkeypatch.chdir(tmp_path)
+    (row,) = json.loads(ltga("runs", record.stem[:5], "--json").out)
+    assert row["id"] == record.stem
+    assert ltga("runs", "zzz").code == 2

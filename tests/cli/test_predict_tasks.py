@@ -78,7 +78,7 @@ def test_bad_input(ltga: Any, tmp_path: Path) -> None:
     itself.write_text("source,target\nn0,n1\nn1,n1\n")
     wide.write_text("source,target\nn0,n1\n", encoding="utf-16")
     for words, message in (
-        (("predict", graphs, "--pairs", pairs), "--pairs: the run is for graph classification; leave it out"),
+        (("predict", graphs, "--pairs", pairs), "pairs: the run is for graph classification; leave it out"),
         (("predict", graphs, tmp_path / "mine"), "is no folder with graphs.csv"),
         (("predict", links), "give a table with columns source, target"),
         (("predict", links, "--pairs", pairs), "row 2: the graph has no node 'nobody'"),

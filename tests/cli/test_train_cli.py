@@ -190,6 +190,9 @@ def test_a_model_that_is_no_better_than_the_commonest_class_is_said_to_be_so(ltg
     outcome = ltga("train", path, "--method", "gatv2", "--seeds", 1, "--convention", "directed", "--json", "-q", *QUICK)
     said = summary(outcome)
     assert said["metric"] == "roc_auc" and said["yardsticks"]["commonest class"] == 0.5
+    by_loss = ltga("train", path, "--method", "gatv2", "--seeds", 1, "--convention", "directed", "--json", "-q",
+                   "--metric", "loss", *QUICK)  # fmt: skip
+    assert summary(by_loss)["metric"] == "roc_auc"  # the loss chooses the epoch, and is no score
     outcome = ltga("train", path, "--method", "gatv2", "--seeds", 1, "--convention", "directed", "-q", "--metric",
                    "accuracy", *QUICK)  # fmt: skip
     said_aloud = " ".join(outcome.out.split())

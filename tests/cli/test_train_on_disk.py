@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from cli.graphs import write_tables
-from ltga.cli import predict_command
 from ltga.data import GraphFolder, load_dataset, open_graph_folder
-from ltga.train import batches, load_run
+from ltga.train import batches, load_run, predicted
 
 QUICK = ("--method", "ltga-head", "--seeds", 1, "--set", "epochs=2", "--set", "hidden_channels=4", "--set", "heads=2")
 
@@ -51,7 +50,7 @@ def test_a_folder_is_trained_stored_and_predicted_from_disk(
     (record,) = runs.glob("*.json")
     stored = load_run(record)
     assert stored.record["config"]["minibatch"]["fanout"] == [4, 3]
-    monkeypatch.setattr(predict_command, "ROWS", 250)  # so that the table is written in parts
+    monkeypatch.setattr(predicted, "ROWS", 250)  # so that the table is written in parts
     for given in ([], [f"{folder}/"], [f"{folder}/", "--batch-size", 100]):
         out = tmp_path / ("p.parquet" if len(given) == 1 else "p.csv")
         outcome = ltga("predict", record.stem[:8], *given, "--runs", runs, "--out", out)

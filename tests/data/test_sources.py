@@ -255,3 +255,10 @@ def test_fit_takes_graphs_of_other_libraries() -> None:
     assert ltga.fit((nodes, edges), "gatv2", protocol=quick).record["model"]["num_classes"] == 2
     with pytest.raises(InputError, match=r"or what ltga\.data\.as_graph takes"):
         ltga.fit(3.5, "gatv2", protocol=quick)  # type: ignore[arg-type]
+
+
+def test_two_tables_that_are_no_pair_are_explained() -> None:
+    nodes = pd.DataFrame({"id": [0, 1], "label": ["a", "b"]})
+    edges = pd.DataFrame({"source": [0], "target": [1]})
+    with pytest.raises(InputError, match=r"two tables go in as one pair: as_graph\(\(nodes, edges\)"):
+        as_graph(nodes, edges)

@@ -119,12 +119,14 @@ def runs(
 
     ltga runs
 
-    ltga runs runs 1c55 9f02
+    ltga runs 1c55 9f02
 
-    ltga runs runs 1c55 --delete
+    ltga runs old-runs 1c55 --delete
     """
     from ltga.train.find_run import check_folder
 
+    if not folder.exists() and str(folder).isalnum():  # a run's short id, and the folder left out
+        folder, chosen = Path("runs"), [str(folder), *(chosen or ())]
     check_folder(folder)
     from ltga.cli.runs_command import delete_runs, list_runs
 

@@ -19,6 +19,10 @@ from ltga.train.finished import Run, load_run
 from ltga.train.run_graph import graph_of
 from ltga.train.tasks.run_data import data_of
 
+SUFFIXES = {
+    "--page": (".html", ".htm"), "--parquet": (".parquet",), "--csv": (".csv",), "--graphml": (".graphml", ".xml"),
+}  # fmt: skip
+
 
 def explain_run(
     console: Console,
@@ -36,7 +40,7 @@ def explain_run(
 ) -> None:
     """Print a summary (and what is asked for closely) and write what was asked for."""
     for path, option in ((page, "--page"), (parquet, "--parquet"), (csv, "--csv"), (graphml, "--graphml")):
-        check_output(path, option)
+        check_output(path, option, SUFFIXES[option])
     finished = load_run(_record(run), device)
     inside = explain(finished, _data_of(finished, graph, data, convention, preparation))
     closely = None if node is None else look_closely(inside, node)
@@ -59,8 +63,11 @@ def explain_run(
 def _data_of(
     run: Run, graph: str | None, data: Path | None, convention: str | None, preparation: Preparation | None
 ) -> Any:
-    if graph is not None and (convention or preparation):
-        return load_given(graph, data, convention, preparation)
+    if graph is None and (convention or preparation):
+        option = "--convention" if convention else "--prepare"
+        raise InputError(f"{option}: the run's own graph is read as it was then; give --graph, or leave it out")
+    if convention or preparation:
+        return load_given(str(graph), data, convention, preparation)
     return graph_of(run, graph, data) if run.typed.config.task is None else data_of(run, graph, data)
 
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from ltga.errors import InputError
 
 
-def check_output(path: Path | None, option: str) -> None:
-    """Raise unless a file can be written at ``path``; called before hours of work, not after."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK)):
+def check_output(path: Path | None, option: str, suffixes: Sequence[str] = (), what: str = "it is") -> None:
+    """Raise unless a file can be written at ``path``; called before hours of work, not after.
+
+    Args:
+        suffixes: how its name may end; any if left out.
+        what: opens the sentence that says so.
+    """
+    if path is None:
+        return
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise InputError(f"{option}: cannot write {path}; its folder must exist and be writable")
+    if suffixes and path.suffix not in suffixes:
+        raise InputError(f"{option}: {path.name}: {what} written as {' or '.join(suffixes)}")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -21,6 +21,7 @@ from ltga.nn.methods import Method
 from ltga.train import Protocol, Run
 from ltga.train.record import kept_index, plain
 from ltga.train.record_schema import RunRecord
+from ltga.train.targets import metric_of
 from ltga.train.yardsticks import yardsticks
 
 UNMOVED = 0.01  # q closer to its start than this counts as not moved
@@ -103,7 +104,7 @@ def _ignored(run: Run, graph: Dataset | GraphFolder) -> Ignored | None:
 def score_name(graph: Dataset | GraphFolder, runs: Sequence[Finished]) -> tuple[str, str]:
     """Which part and metric to compare: test, or validation where a graph has no test nodes."""
     tested = all("test" in run.record.metrics for run in runs)
-    return "test" if tested else "val", (runs[0].record.metric if runs else None) or graph.metric
+    return "test" if tested else "val", (runs[0].record.metric if runs else None) or metric_of(graph)
 
 
 def simple_rows(graph: Dataset | GraphFolder, groups: Sequence[Group]) -> list[Simple]:

@@ -28,6 +28,7 @@ from ltga.train.batches import graph_and_batches
 from ltga.train.checkpoint import Checkpoint, parse_seconds
 from ltga.train.crew import Crew, crew_here
 from ltga.train.devices import find_device, free_bytes
+from ltga.train.find_run import SHORT
 from ltga.train.fitting import execute_and_store, take_part
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import PlannedRun, plan_run
@@ -191,7 +192,8 @@ def _page(
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", graph.name).strip("-.") or "graph"
     plain = plain[:LONGEST_NAME]
     try:
-        return _write_page(chosen.runs[0].path, graph, path or store / f"{plain}-{chosen.method.name}.html")
+        record = chosen.runs[0].path
+        return _write_page(record, graph, path or store / f"{plain}-{chosen.method.name}-{record.stem[:SHORT]}.html")
     except (InputError, UnicodeError) as error:  # for example too large for a page; the results do not depend on it
         if path is not None:
             raise InputError(f"--page: {error}") if isinstance(error, UnicodeError) else error from None

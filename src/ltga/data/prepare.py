@@ -24,7 +24,7 @@ from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
 from ltga.data.table_cells import text_of
-from ltga.data.table_edges import Edges, merge_of, positions, without_repeats
+from ltga.data.table_edges import Edges, merge_of, note_strangers, positions, without_repeats
 from ltga.data.table_features import FittedTable, edge_attributes, node_features
 from ltga.data.table_labels import read_labels, read_splits
 from ltga.data.table_targets import kind_of_target, label_columns, read_target
@@ -300,14 +300,9 @@ def _edges(
     rows = np.empty((len(frame), 2), dtype=np.int64)
     for at, name in enumerate((options.source, options.target)):
         rows[:, at] = positions(frame[name], ids, id_text)
-        bad = np.flatnonzero(rows[:, at] < 0)
-        if bad.size:
-            shown = text_of(frame[name].iloc[bad[:1]])[0].as_py()
-            what = f"{name} {shown[:60]!r} is not an id in {tables.node_table}"
-            if options.unknown_ids == "error":
-                problems.add(where, what, bad, "mend it, or choose unknown_ids=drop", "error")
-            else:
-                problems.add(where, what, bad, "left out (unknown_ids=drop)", "mended")
+        note_strangers(
+            frame[name], np.flatnonzero(rows[:, at] < 0), id_text, (where, tables.node_table), options, problems
+        )
     kept = np.flatnonzero((rows >= 0).all(axis=1))
     if not kept.size and not problems.errors:
         problems.add(where, "no edge joins two nodes of the node table", len(rows), "check the ids", "error")

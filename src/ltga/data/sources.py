@@ -33,6 +33,8 @@ def as_graph(
     >>> as_graph(networkx.karate_club_graph(), label="club", name="karate")
     Dataset('karate', 34 nodes, 156 edges, 4 features, 2 classes, 10 splits)
     """
+    if isinstance(preparation, pd.DataFrame):
+        raise InputError("preparation: got a data frame; two tables go in as one pair: as_graph((nodes, edges), ...)")
     if preparation is not None and options:
         raise InputError(f"preparation: given beside {', '.join(options)}; put these into the Preparation")
     chosen = preparation or Preparation(**options)

@@ -155,3 +155,33 @@ def without_repeats(
             "kept, each a message of its own (convention='undirected, once' if edges have no direction)", "note",
         )  # fmt: skip
     return edges
+
+
+def note_strangers(
+    ends: pd.Series,
+    rows: np.ndarray,
+    id_text: pa.Array,
+    tables: tuple[str, str],
+    options: Preparation,
+    problems: Problems,
+) -> None:
+    """Add what is wrong with the ends of edges that are no node's id: blank ones apart from the others.
+
+    ``tables`` are what the tables of edges and of nodes are called.
+    """
+    edge_table, node_table = tables
+    found = text_of(ends.iloc[rows])
+    blank = pc.equal(found, "").to_numpy(zero_copy_only=False).astype(bool)
+    for some, is_blank in ((rows[blank], True), (rows[~blank], False)):
+        if not some.size:
+            continue
+        shown = text_of(ends.iloc[some[:1]])[0].as_py()
+        what = f"{ends.name} is blank" if is_blank else f"{ends.name} {shown[:60]!r} is not an id in {node_table}"
+        action = "mend it, or choose unknown_ids=drop"
+        whole, _, rest = shown.partition(".")
+        if rest and not rest.strip("0") and pc.index(id_text, whole).as_py() >= 0:
+            action = f"write {whole} (programs add .0 to whole numbers where a cell of the column is blank)"
+        if options.unknown_ids == "error":
+            problems.add(edge_table, what, some, action, "error")
+        else:
+            problems.add(edge_table, what, some, "left out (unknown_ids=drop)", "mended")

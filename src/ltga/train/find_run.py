@@ -19,7 +19,8 @@ def find_run(run: str | Path, folder: str | Path = "runs") -> Path:
     """The path of a run's record.
 
     Args:
-        run: a path, or the first digits of an id (or of a file name) in ``folder``.
+        run: a path, or the first digits of an id (or of a file name) in ``folder``; ``"old-runs/1c55"`` looks in the
+            folder that it names.
         folder: where runs are kept.
 
     >>> find_run("3f")
@@ -30,13 +31,17 @@ def find_run(run: str | Path, folder: str | Path = "runs") -> Path:
     path = Path(run)
     if path.is_dir():
         raise InputError(f"run: {run} is a folder; give a record in it, or the first digits of its id")
-    if path.exists() or path.suffix or len(path.parts) > 1:
+    if path.exists() or path.suffix:
         return path
-    found = sorted(Path(folder).glob(f"{path.name}*.json")) if str(run).isalnum() else []
+    if len(path.parts) > 1:
+        if not path.parent.is_dir():
+            return path
+        folder = path.parent
+    found = sorted(Path(folder).glob(f"{path.name}*.json")) if path.name.isalnum() else []
     if not found:
-        raise InputError(f"run: no run in {folder} begins with {str(run)!r}; `ltga runs {folder}` lists them")
+        raise InputError(f"run: no run in {folder} begins with {path.name!r}; `ltga runs {folder}` lists them")
     if len(found) > 1:
         several = ", ".join(one.stem[: SHORT + 4] for one in found[:3])
-        many = f"{len(found)} runs in {folder} begin with {str(run)!r} ({several} ...)"
+        many = f"{len(found)} runs in {folder} begin with {path.name!r} ({several} ...)"
         raise InputError(f"run: {many}; give more digits")
     return found[0]

@@ -17,6 +17,7 @@ from ltga.errors import LTGAError, RecordError
 from ltga.nn.interface import Network
 from ltga.train.assembly import make_model
 from ltga.train.devices import Device, device_of, find_device
+from ltga.train.find_run import find_run
 from ltga.train.plots import plot_run
 from ltga.train.predict import Graph, predict_log_probs
 from ltga.train.record import Record
@@ -105,6 +106,38 @@ class Run:
         """The probability of every class ``[N, C]``; see :meth:`predict`."""
         return predict_log_probs(self.model, self.typed, data, batch_size, fanout).exp()
 
+    def predict_table(
+        self,
+        graph: Any = None,
+        *,
+        pairs: Any = None,
+        new_category: str | None = None,
+        batch_size: int | None = None,
+        fanout: int | Sequence[int] | None = None,
+        root: str | Path | None = None,
+    ) -> Any:
+        """A data frame: the ids people have, what is predicted, and every probability, as ``ltga predict`` writes them.
+
+        Args:
+            graph: a path (tables are prepared as the run's own were), a PyG ``Data``, or what ``as_graph`` takes; the
+                run's own graph if left out. A run on many graphs takes a folder of them.
+            pairs: for a run on links, the pairs to judge: a data frame or the file of one, with columns ``source`` and
+                ``target``, for typed links ``head`` and ``relation``.
+            new_category: what becomes of a category that the run has not seen, ``"error"`` or ``"other"``.
+            batch_size, fanout: as in :meth:`predict`.
+            root: folder to look for known datasets in.
+
+        >>> from ltga import fit
+        >>> from ltga.data import csbm
+        >>> run = fit(csbm(num_nodes=60), protocol={"epochs": 2, "hidden_channels": 4})
+        >>> list(run.predict_table(csbm(num_nodes=80, seed=1).data).columns)
+        ['node', 'predicted', 'p_0', 'p_1']
+        """
+        from ltga.train.predicted import predicted  # it stands on this file
+
+        settings = {"pairs": pairs, "new_category": new_category, "batch_size": batch_size, "fanout": fanout}
+        return predicted(self, graph, root, **settings).frame()
+
     def to(self, device: Device) -> Self:
         """The same run with its model on ``device``, where it then predicts and is explained.
 
@@ -126,8 +159,12 @@ class Run:
 
 
 def load_run(path: str | Path, device: Device = "cpu") -> Run:
-    """A stored run, its model rebuilt without training, to compute on ``device``, wherever it was trained."""
-    return _stored_run(path).to(device)
+    """A stored run, its model rebuilt without training, to compute on ``device``, wherever it was trained.
+
+    ``path`` is that of its record, or the first digits of its id, as ``ltga runs`` shows them: of a run in ``runs/``,
+    or in a folder that is named, ``"old-runs/1c556dcb"``.
+    """
+    return _stored_run(find_run(path)).to(device)
 
 
 def _stored_run(path: str | Path) -> Run:

@@ -85,6 +85,7 @@ def plan_run(
     name = find_method(method).name
     config = configuration(dataset.name, fingerprint or dataset.fingerprint, split, name, protocol.settings(), seed)
     if minibatch is not None:  # only then, so that the ids of full-batch runs stay what they are
+        minibatch.per_layer(protocol.num_layers)  # complains about numbers for another number of layers
         config["minibatch"] = minibatch.as_settings()
     if workers > 1:
         config["workers"] = workers

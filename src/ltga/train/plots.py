@@ -22,7 +22,7 @@ def plot_run(record: Record, arrays: Mapping[str, np.ndarray], dataset: Any = No
     try:
         from ltga.train.picture import Picture
     except ImportError:
-        raise InputError("plot: needs matplotlib; pip install matplotlib") from None
+        raise InputError("plot: needs matplotlib; pip install 'ltga[plot]'") from None
     panels: list[Panel] = [lambda axes: _loss(axes, record)]
     if record["trajectory"]["q"]:
         panels.append(lambda axes: _index(axes, record))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -38,9 +39,11 @@ def predict_log_probs(
         batch_size: nodes computed at a time, layer by layer; a graph on disk has no other way.
         fanout: estimate instead from so many sampled neighbours of every node, for all layers or one number per layer.
     """
+    check_preparation(record, data)
     graph = data.data if isinstance(data, Dataset) else data
     if not isinstance(graph, Data | GraphFolder):
-        raise InputError(f"data: expected a PyG Data, a Dataset or a graph folder, got {type(graph).__name__}")
+        hint = "; run.predict_table takes a path" if isinstance(graph, str | Path) else ""
+        raise InputError(f"data: expected a PyG Data, a Dataset or a graph folder, got {type(graph).__name__}{hint}")
     if model.transductive:
         raise InputError(
             f"data: {record.config.method} has a weight for every node it was trained on and cannot predict "
@@ -79,6 +82,21 @@ def _sampled(model: Network, graph: Data | GraphFolder, batch_size: int | None, 
         inputs = moved((batch.x, batch.edge_index, batch.get("edge_attr")), device_of(model))
         parts.append(model(*inputs)[: batch.batch_size].cpu())
     return torch.cat(parts)
+
+
+def check_preparation(record: RunRecord, data: Any) -> None:
+    """Raise for a graph whose tables were scaled, filled and encoded otherwise than those of the run's own graph.
+
+    Columns of one number of features would fit, and every prediction be of something else.
+    """
+    ours, theirs = ((reading or {}).get("preparation") for reading in (record.reading, getattr(data, "reading", None)))
+    if not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
+        return
+    if any(ours.get(part) != theirs.get(part) for part in ("graph", "nodes", "edges")):
+        raise InputError(
+            "data: its tables were prepared by what is in them (scales, categories, fillings), not as the run's graph "
+            "was; give their path to run.predict_table, which repeats the run's preparation"
+        )
 
 
 def as_trained(data: Data, described: Mapping[str, int | None]) -> Data:

@@ -14,6 +14,7 @@ from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.readings import prepare_like, read_again
 from ltga.errors import InputError
 from ltga.train.finished import Run
+from ltga.train.predict import check_preparation
 
 
 def graph_of(run: Run, source: Any = None, root: str | Path | None = None) -> Dataset:
@@ -53,6 +54,11 @@ def graph_to_predict(
     A graph folder is opened, not loaded, if the network can be computed from there. ``new_category``: what becomes of
     a category that the run has not seen, ``"error"`` or ``"other"``; as the run was prepared if left out.
     """
+    if isinstance(source, Data):
+        return source, range(source.num_nodes or 0)
+    if isinstance(source, Dataset | NodeDataset):
+        check_preparation(run.typed, source)
+        return source.data, ids_of(source)
     reading = run.typed.reading
     folder = (reading or {}).get("path") if source is None else source
     if isinstance(folder, str | Path) and is_graph_folder(Path(folder).expanduser()) and run.model.layered:
@@ -105,6 +111,6 @@ def _any_graph(run: Run, source: Any, root: str | Path | None) -> Any:
     return dataset
 
 
-def ids_of(dataset: Dataset) -> Sequence[Any]:
+def ids_of(dataset: Dataset | NodeDataset) -> Sequence[Any]:
     """What people call the nodes: their ids, else their numbers."""
     return dataset.node_ids if dataset.node_ids is not None else range(dataset.data.num_nodes)

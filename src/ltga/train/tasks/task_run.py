@@ -28,6 +28,7 @@ from ltga.train.left_to_the_graph import settle
 from ltga.train.loop import Callback, Keeper, Outcome, train
 from ltga.train.minibatch import MiniBatch, as_minibatch
 from ltga.train.planned import check_seed
+from ltga.train.predict import check_preparation
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import RECOMMENDED, Protocol
 from ltga.train.record import configuration, make_record, run_id
@@ -124,6 +125,7 @@ class TaskRun(Run):
     def predict_proba(self, data: Any, pairs: Any = None) -> Tensor:  # type: ignore[override]
         """Probabilities of classes, labels, edges or tails; for a number, the number."""
         said, kind, shape = self.record["target"], KINDS[self.task], self.typed.model
+        check_preparation(self.typed, data)
         if (pairs is None) == (kind in (link_task, typed_task)):
             wanted = "for links give the pairs to judge" if pairs is None else f"{self.task} has no pairs"
             raise InputError(f"pairs: {wanted}")

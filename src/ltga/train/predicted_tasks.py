@@ -23,19 +23,17 @@ _ABOUT_NODES = ("node regression", "multi-label nodes")
 _ROWS = 4096  # typed links that are answered at a time, with a probability for every node each
 
 
-def task_table(
-    run: TaskRun, graph: str | None, root: Path | None, new_category: str | None, pairs: Path | None
-) -> pd.DataFrame:
-    """A row per node, per graph, or per pair of a file of pairs."""
+def task_table(run: TaskRun, graph: Any, root: Any, new_category: str | None, pairs: Any) -> pd.DataFrame:
+    """A row per node, per graph, or per pair of a table of pairs or of the file that has one."""
     about_links = "link" in run.task
     if about_links != (pairs is not None):
         columns = "head, relation" if run.task == "typed link prediction" else "source, target"
         wanted = f"give a table with columns {columns}, one row for each question" if about_links else "leave it out"
-        raise InputError(f"--pairs: the run is for {run.task}; {wanted}")
+        raise InputError(f"pairs: the run is for {run.task}; {wanted}")
     if run.task == "typed link prediction":
-        return _tails(run, graph, root, pairs)  # type: ignore[arg-type]
+        return _tails(run, graph, root, pairs)
     if about_links:
-        return _links(run, graph, root, new_category, pairs)  # type: ignore[arg-type]
+        return _links(run, graph, root, new_category, pairs)
     if run.task in _ABOUT_NODES:
         given, ids = graph_to_predict(run, graph, root, new_category)
         return _items(run, "node", given, ids)
@@ -58,26 +56,26 @@ def _items(run: TaskRun, item: str, given: Any, ids: Sequence[Any]) -> pd.DataFr
     return pd.DataFrame({item: list(ids), "predicted": chosen, **shares})
 
 
-def _links(run: TaskRun, graph: str | None, root: Path | None, new_category: str | None, pairs: Path) -> pd.DataFrame:
+def _links(run: TaskRun, graph: Any, root: Any, new_category: str | None, pairs: Any) -> pd.DataFrame:
     given, ids = graph_to_predict(run, graph, root, new_category)
-    asked = _read(pairs, ("source", "target"))
+    asked, where = _read(pairs, ("source", "target")), _name_of(pairs)
     at = {str(name): number for number, name in enumerate(ids)}
-    ends = np.stack([_numbers(asked[column], at, pairs, "node") for column in asked])
+    ends = np.stack([_numbers(asked[column], at, where, "node") for column in asked])
     same = np.flatnonzero(ends[0] == ends[1])
     if same.size:
-        raise DataError(f"{pairs}: row {same[0] + 1}: a link of a node to itself is not predicted; leave it out")
+        raise DataError(f"{where}: row {same[0] + 1}: a link of a node to itself is not predicted; leave it out")
     found = run.predict_proba(given, torch.from_numpy(ends)).numpy()
     return asked.assign(predicted=(found > 0.5).astype(int), p_edge=found)
 
 
-def _tails(run: TaskRun, graph: str | None, root: Path | None, pairs: Path) -> pd.DataFrame:
+def _tails(run: TaskRun, graph: Any, root: Any, pairs: Any) -> pd.DataFrame:
     triples = data_of(run, graph, root)
     assert isinstance(triples, Triples)
-    asked = _read(pairs, ("head", "relation"))
+    asked, where = _read(pairs, ("head", "relation")), _name_of(pairs)
     nodes = {name: number for number, name in enumerate(triples.node_names)}
     relations = {name: number for number, name in enumerate(triples.relation_names)}
-    heads = _numbers(asked["head"], nodes, pairs, "node")
-    kinds = _numbers(asked["relation"], relations, pairs, "relation")
+    heads = _numbers(asked["head"], nodes, where, "node")
+    kinds = _numbers(asked["relation"], relations, where, "relation")
     questions = torch.from_numpy(np.stack([heads, kinds]))
     best = [run.predict_proba(triples, some).max(1) for some in questions.split(_ROWS, dim=1)]
     tails = torch.cat([part.indices for part in best]).tolist()
@@ -85,22 +83,29 @@ def _tails(run: TaskRun, graph: str | None, root: Path | None, pairs: Path) -> p
     return asked.assign(predicted=[triples.node_names[tail] for tail in tails], p_tail=shares)
 
 
-def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"--pairs: {path}: pairs are read from {' or '.join(SUFFIXES)}")
-    frame = read_frame(path, option=False)
+def _read(pairs: Any, columns: tuple[str, ...]) -> pd.DataFrame:
+    if isinstance(pairs, pd.DataFrame):
+        frame = pairs.reset_index(drop=True)
+    elif isinstance(pairs, str | Path) and Path(pairs).suffix in SUFFIXES:
+        frame = read_frame(Path(pairs), option=False)
+    else:
+        raise InputError(f"pairs: {pairs}: pairs are read from {' or '.join(SUFFIXES)}, or from a data frame")
     missing = [name for name in columns if name not in frame]
     if missing or not len(frame):
         fault = f"column {missing[0]!r} is missing" if missing else "there are no rows below the header"
-        raise DataError(f"{path}: {fault}; give columns {', '.join(columns)}")
+        raise DataError(f"{_name_of(pairs)}: {fault}; give columns {', '.join(columns)}")
     return pd.DataFrame({name: text_of(frame[name]).to_pylist() for name in columns})
 
 
-def _numbers(series: pd.Series, at: Mapping[str, int], path: Path, what: str) -> np.ndarray:
+def _name_of(pairs: Any) -> str:
+    return "pairs" if isinstance(pairs, pd.DataFrame) else str(pairs)
+
+
+def _numbers(series: pd.Series, at: Mapping[str, int], where: str, what: str) -> np.ndarray:
     found = np.array([at.get(name, -1) for name in series], dtype=np.int64)
     strange = np.flatnonzero(found < 0)
     if strange.size:
         row = int(strange[0])
         shown, more = series[row][:40], f" ({strange.size:,} rows)" if strange.size > 1 else ""
-        raise DataError(f"{path}: row {row + 1}: the graph has no {what} {shown!r}{more}; mend or leave out")
+        raise DataError(f"{where}: row {row + 1}: the graph has no {what} {shown!r}{more}; mend or leave out")
     return found
