@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ltga.kernels.numba.scalar import leaf, row
+from ltga.kernels.numba.side_by_side import gatv2_edge_gradient
 from ltga.kernels.numba.vectors import gather_sum, scatter_add
 
 
@@ -72,14 +73,14 @@ def edge_gradients(  # type: ignore[no-untyped-def]
             g = grad_score[k, h]
             if g == 0.0:
                 continue
-            for c in range(channels):
-                if gatv2:
-                    t = x[j, h, c] + buffer[h, c]
-                    f_slope = g if t > 0 else g * slope
-                    grad_att[block, h, c] += f_slope * t
-                    through[c] = f_slope * att[h, c]
-                    grad_target[i, h, c] += through[c]
-                else:
+            if gatv2:
+                at = h * channels
+                gatv2_edge_gradient(
+                    through, grad_att, block * width + at, grad_target, i * width + at, x, j * width + at, buffer, at,
+                    att, g, slope, channels,
+                )  # fmt: skip
+            else:
+                for c in range(channels):
                     through[c] = g * dot_scale * target[i, h, c]
                     grad_target[i, h, c] += g * dot_scale * buffer[h, c]
             if grad_edge_weight.shape[1] > 0:

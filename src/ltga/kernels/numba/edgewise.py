@@ -111,7 +111,7 @@ def _loop(*arrays: str, running: str = "", begin: float = 0.0) -> Callable[[Call
         # numba counts an intrinsic's arguments by its signature.
         scope: dict[str, Any] = {"typed": typed, "__name__": __name__}
         given, name = ", ".join(("typingctx", *names)), body.__name__
-        exec(f"def {name}({given}):\n    return typed({given})", scope)  # noqa: S102
+        exec(f"def {name}({given}):\n    return typed({given})", scope)
         scope[name].__doc__, scope[name].__qualname__ = body.__doc__, name
         return intrinsic(scope[name])
 

@@ -1,5 +1,7 @@
-"""The softmax and the q-softmax of :mod:`.normalise`, bit for bit, for rows so short that a loop over one is mostly
-beginning and end: see :mod:`.edgewise`. For float32 and heads in fours; q is one per head, or one per edge in CSR order.
+"""The softmax and the q-softmax of :mod:`.normalise`, bit for bit, by the loops of :mod:`.edgewise`.
+
+For rows so short that a loop over one is mostly beginning and end, float32, and heads in fours; q is one per head, or
+one per edge in CSR order.
 """
 
 from __future__ import annotations

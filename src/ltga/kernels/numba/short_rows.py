@@ -1,4 +1,4 @@
-"""The sweeps of :mod:`.sweeps` for GATv2's scores on graphs whose rows are short, bit for bit, and several times as fast.
+"""The sweeps of :mod:`.sweeps` for GATv2's scores on graphs whose rows are short, bit for bit and much faster.
 
 A new graph's rows have lengths that a processor cannot foresee, and with three edges or so in a row the ends of loops
 are most of the work. So loops run over edges that know their row, or over all heads at a time. Channels must be a

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from ltga.kernels.numba.vectors import WORD, _Emitter, _flat
+from ltga.kernels.numba.vectors import TAIL, WORD, _Emitter, _flat
 
 LANES = 16  # channels handled at once, all of one head
 
@@ -52,9 +52,9 @@ def _kept(emit: _Emitter, place: Any, where: Any, value: Any) -> None:
 def gather_heads(  # type: ignore[no-untyped-def]
     typingctx, total, at, base, base_at, table, stride, offset, rows, factors, head, heads, first, last, width, channels
 ):
-    """total[at + c] = base[base_at + c] + sum of factors[k, h] * table[rows[k] * stride + offset + c], k in first..last.
+    """total[at + c] = base[base_at + c] + sum of factors[k, h] * table[rows[k] * stride + offset + c].
 
-    For c below ``width``, of which the first is of ``head``.
+    For k in first..last and c below ``width``, of which the first is of ``head``.
     """
     if not _flat(total, base, table, rows, factors):
         return None
@@ -166,3 +166,37 @@ def gatv2_source_heads(  # type: ignore[no-untyped-def]
         grad_source, at, source, att, target, upstream, up_stride, up_less, rows, edges, weights, factors, heads,
         first, last, channels, slope,
     ), codegen  # fmt: skip
+
+
+@intrinsic
+def gatv2_edge_gradient(  # type: ignore[no-untyped-def]
+    typingctx, through, grad_att, att_at, grad_target, at, source, source_at, target, target_at, att, gradient, slope,
+    channels,
+):  # fmt: skip
+    """One head of one edge: with t = source + target and f = gradient (times slope where t <= 0),
+
+    grad_att += f * t, through = f * att and grad_target += through. ``att`` and ``target`` are read at ``target_at``.
+    """
+    if not _flat(through, grad_att, grad_target, source, target, att):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        emit = _Emitter(context, builder, signature, arguments)
+        for width, c in emit.chunks(emit.integer(12), (LANES, TAIL)):
+            own, to_att = builder.add(emit.integer(8), c), builder.add(emit.integer(2), c)
+            to_target = builder.add(emit.integer(4), c)
+            left = emit.load(emit.array(5), builder.add(emit.integer(6), c), width)
+            t = emit.add(left, emit.load(emit.array(7), own, width))
+            full = emit.spread(emit.scalar(10), width)
+            active = builder.fcmp_ordered(">", t, emit.zeros(width))
+            f = builder.select(active, full, builder.fmul(full, emit.spread(emit.scalar(11), width)))
+            emit.store(emit.multiply_add(f, t, emit.load(emit.array(1), to_att, width)), emit.array(1), to_att, width)
+            passed = builder.fmul(f, emit.load(emit.array(9), own, width))
+            emit.store(passed, emit.array(0), c, width)
+            sent = builder.fadd(emit.load(emit.array(3), to_target, width), passed)
+            emit.store(sent, emit.array(3), to_target, width)
+        return context.get_dummy_value()
+
+    return types.void(
+        through, grad_att, att_at, grad_target, at, source, source_at, target, target_at, att, gradient, slope, channels
+    ), codegen
