@@ -19,7 +19,7 @@ from numba import config, njit
 
 
 def _cache_folder() -> str:
-    """Where compiled code is kept, by the content of all sources with compiled functions in them.
+    """Where compiled code is kept, by the content of all sources with compiled functions, or code for them, in them.
 
     numba notices when a function's own file changes, but not when a function it calls lives in another
     file; one folder per state of the sources does.
@@ -28,7 +28,8 @@ def _cache_folder() -> str:
     here = Path(__file__)
     for source in [here.parents[1] / "codes.py", *sorted(here.parent.glob("*.py"))]:
         content = source.read_bytes()
-        if b"from ltga.kernels.numba.scalar import" in content or source == here or source.stem == "codes":
+        emits = b"from numba.extending import intrinsic" in content  # what callers are compiled with
+        if emits or b"from ltga.kernels.numba.scalar import" in content or source == here or source.stem == "codes":
             digest.update(content)
     base = Path(config.CACHE_DIR) if config.CACHE_DIR else platformdirs.user_cache_path("ltga") / "kernels"
     return str(base / digest.hexdigest()[:16])

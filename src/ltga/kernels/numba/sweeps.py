@@ -67,6 +67,7 @@ def forward_rows(  # type: ignore[no-untyped-def]
     """Rows first..last: logits, weights and the aggregated output."""
     heads = x.shape[1]
     buffer, room = np.empty(x.shape[1:], x.dtype), new_room(heads)
+    every, features = np.arange(edge_attr.shape[1]), np.empty(edge_attr.shape[1], x.dtype)
     longest = longest_row(first, last, ptr)
     scratch = np.empty(longest, np.float64)
     rows, factors = np.empty(longest, np.int32), np.empty(longest, x.dtype)
@@ -81,7 +82,7 @@ def forward_rows(  # type: ignore[no-untyped-def]
             elif edge_attr.shape[0] > 0:
                 score_with_edges(
                     i, start, end, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope,
-                    dot_scale, buffer, logits,
+                    dot_scale, every, features, buffer, logits,
                 )  # fmt: skip
             else:
                 score_row(i, start, end, ptr[last], col, x, target, att, scoring, slope, dot_scale, logits)
@@ -207,6 +208,8 @@ def backward_targets(  # type: ignore[no-untyped-def]
     width, with_edges = heads * channels, edge_attr.shape[0] > 0
     zeros, room = np.zeros(channels, x.dtype), new_room(heads)
     buffer, through = np.empty((heads, channels), x.dtype), np.empty(channels, x.dtype)
+    every, features = np.arange(edge_attr.shape[1]), np.empty(edge_attr.shape[1], x.dtype)
+    places = np.arange(edge_attr.shape[1])
     longest = longest_row(first, last, ptr)
     scratch = np.empty(longest, np.float64)
     rows, factors = np.empty(longest, np.int32), np.empty(longest, x.dtype)
@@ -232,7 +235,8 @@ def backward_targets(  # type: ignore[no-untyped-def]
             elif with_edges:
                 edge_gradients(
                     block, i, start, end, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope,
-                    dot_scale, grad_score, grad_target, grad_att, grad_edge_attr, grad_edge_weight, buffer, through,
+                    dot_scale, grad_score, grad_target, grad_att, grad_edge_attr, grad_edge_weight, every, places,
+                    features, buffer, through,
                 )  # fmt: skip
         if scoring == GIVEN or with_edges:
             panel = stop
@@ -298,6 +302,7 @@ def backward_sources(  # type: ignore[no-untyped-def]
     width, up_width = heads * channels, grad_out.shape[1] * channels
     with_edges = scoring == GATV2 and edge_attr.shape[0] > 0
     buffer, zeros = np.empty((1, heads, channels), x.dtype), np.zeros(channels, x.dtype)
+    every, features = np.arange(edge_attr.shape[1]), np.empty(edge_attr.shape[1], x.dtype)
     longest = longest_row(first, last, tptr)
     rows = np.empty(longest, np.int32)
     sent, factors = np.empty(longest, x.dtype), np.empty(longest, x.dtype)
@@ -330,7 +335,8 @@ def backward_sources(  # type: ignore[no-untyped-def]
         if with_edges:
             for slot in range(tptr[j], tptr[j + 1]):
                 k = tpos[slot]
-                with_edge(target[tcol[slot]], edge_attr, edge_weight, perm[k], buffer[0])
+                own = np.int64(tcol[slot]) * width
+                with_edge(target, own, edge_attr, edge_weight, perm[k], every, features, buffer)
                 for h in range(heads):
                     g = grad_score[k, h]
                     for c in range(channels):

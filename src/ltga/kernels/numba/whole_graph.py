@@ -15,6 +15,8 @@ from numba.extending import intrinsic
 
 from ltga.kernels.codes import GATV2
 from ltga.kernels.numba.scalar import compiled
+from ltga.kernels.numba.short_rows import backward_sources_short, backward_targets_short, forward_short, rows_of_edges
+from ltga.kernels.numba.side_by_side import LANES
 from ltga.kernels.numba.sweeps import backward_sources, backward_targets, cut_rows, forward_rows
 
 
@@ -44,8 +46,8 @@ def order_of_q(places, q_rows):  # type: ignore[no-untyped-def]
 
 @compiled()
 def forward_graph(  # type: ignore[no-untyped-def]
-    nodes, edges, heads, channels, out_heads, q_rows, blocks, row_work, kind, slope, ptr, col, perm, x, target, att, q,
-    keep, bias, logits, weights, out,
+    nodes, edges, heads, channels, out_heads, q_rows, blocks, row_work, kind, slope, ptr, col, perm, tptr, tcol, tpos,
+    x, target, att, q, keep, bias, logits, weights, out,
 ):  # fmt: skip
     """GATv2's attention: logits and weights ``[E, H]`` and out ``[N, out_heads, C]`` with 1 or H of them.
 
@@ -59,14 +61,24 @@ def forward_graph(  # type: ignore[no-untyped-def]
     if bias != 0:
         start = carray(pointer(bias, slope), (out_heads, channels))
     order, cuts = order_of_q(places, q_rows), cut_rows(bounds, blocks, row_work)
+    features, targets = carray(number, wide), carray(pointer(target, slope), wide)
+    vector, index = carray(pointer(att, slope), (heads, channels)), carray(pointer(q, slope), (q_rows, heads))
+    mask = carray(pointer(keep, slope), per_edge if keep != 0 else (0, 0))
+    scores, shares = carray(pointer(logits, slope), per_edge), carray(pointer(weights, slope), per_edge)
+    result = carray(pointer(out, slope), (nodes, out_heads, channels))
+    if channels % LANES == 0:
+        ends = sorted_edges(tptr, tcol, tpos, nodes, edges)
+        rows = rows_of_edges(ends[1], ends[2])
+        for block in range(len(cuts) - 1):
+            forward_short(
+                cuts[block], cuts[block + 1], bounds, sources, places, rows, order, features, targets, vector, index,
+                mask, start, kind, slope, scores, shares, result,
+            )  # fmt: skip
+        return
     for block in range(len(cuts) - 1):
         forward_rows(
-            cuts[block], cuts[block + 1], bounds, sources, places, order, carray(number, wide),
-            carray(pointer(target, slope), wide), carray(pointer(att, slope), (heads, channels)), nothing, nothing3,
-            nothing, nothing, nothing, carray(pointer(q, slope), (q_rows, heads)),
-            carray(pointer(keep, slope), per_edge if keep != 0 else (0, 0)), start, GATV2, kind, slope, slope, nothing,
-            carray(pointer(logits, slope), per_edge), carray(pointer(weights, slope), per_edge),
-            carray(pointer(out, slope), (nodes, out_heads, channels)),
+            cuts[block], cuts[block + 1], bounds, sources, places, order, features, targets, vector, nothing, nothing3,
+            nothing, nothing, nothing, index, mask, start, GATV2, kind, slope, slope, nothing, scores, shares, result,
         )  # fmt: skip
 
 
@@ -91,24 +103,38 @@ def backward_graph(  # type: ignore[no-untyped-def]
     count = len(cuts) - 1
     of_att = np.zeros((count, heads, channels), nothing.dtype)
     of_bias = np.zeros((count, out_heads, channels), nothing.dtype)
+    index, scored = carray(pointer(q, slope), (q_rows, heads)), carray(pointer(logits, slope), per_edge)
+    to_target, ends = carray(pointer(grad_target, slope), wide), sorted_edges(tptr, tcol, tpos, nodes, edges)
+    short = channels % LANES == 0
+    rows = rows_of_edges(ends[1], ends[2]) if short else places
     for block in range(count):
+        if short:
+            backward_targets_short(
+                block, cuts[block], cuts[block + 1], bounds, sources, places, rows, order, features, targets, vector,
+                index, mask, kind, slope, scored, shares, above, scores, to_target, of_att, grad_q, of_bias,
+            )  # fmt: skip
+            continue
         backward_targets(
             block, cuts[block], cuts[block + 1], bounds, sources, places, order, features, targets, vector, nothing,
-            nothing3, nothing, carray(pointer(q, slope), (q_rows, heads)), mask, GATV2, kind, slope, slope, nothing,
-            carray(pointer(logits, slope), per_edge), shares, above, nothing, scores,
-            carray(pointer(grad_target, slope), wide), of_att, grad_q, nothing, nothing, nothing, nothing,
-            carray(number, (0, 0, 0, 0)), of_bias,
+            nothing3, nothing, index, mask, GATV2, kind, slope, slope, nothing, scored, shares, above, nothing, scores,
+            to_target, of_att, grad_q, nothing, nothing, nothing, nothing, carray(number, (0, 0, 0, 0)), of_bias,
         )  # fmt: skip
     add_blocks(of_att.reshape(count, -1), carray(pointer(grad_att, slope), (heads * channels,)))
     add_blocks(of_bias.reshape(count, -1), carray(pointer(grad_bias, slope), (out_heads * channels,)))
     if q_rows == 1 and len(grad_q) > 0:
         add_blocks(grad_q[:count], grad_q[0])
-    if grad_x != 0:
-        ends = sorted_edges(tptr, tcol, tpos, nodes, edges)
-        backward_sources(
-            0, nodes, ends[0], ends[1], ends[2], places, features, targets, vector, nothing, nothing3, mask, GATV2,
-            slope, slope, shares, above, scores, carray(pointer(grad_x, slope), wide),
-        )  # fmt: skip
+    if grad_x == 0:
+        return
+    to_source = carray(pointer(grad_x, slope), wide)
+    if short:
+        backward_sources_short(
+            ends[0], ends[1], ends[2], places, features, targets, vector, mask, slope, shares, above, scores, to_source
+        )
+        return
+    backward_sources(
+        0, nodes, ends[0], ends[1], ends[2], places, features, targets, vector, nothing, nothing3, mask, GATV2,
+        slope, slope, shares, above, scores, to_source,
+    )  # fmt: skip
 
 
 @compiled()

@@ -63,7 +63,7 @@ def forward(given: Scored, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor
     out = buffers.empty((nodes, out_heads * channels), kind_of)
     weights, logits = buffers.empty((edges, heads), kind_of), buffers.empty((edges, heads), kind_of)
     made = logits.data_ptr(), weights.data_ptr(), out.data_ptr()
-    forward_graph(*sizes, _NUMBERS[kind_of](slope), *map(_address, graph[:3]), *map(_address, given), *made)
+    forward_graph(*sizes, _NUMBERS[kind_of](slope), *map(_address, graph), *map(_address, given), *made)
     return out, weights, logits
 
 
