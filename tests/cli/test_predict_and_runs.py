@@ -148,4 +148,5 @@ def test_a_short_id_needs_no_folder(ltga: Any, tmp_path: Path, trained: Any, mon
     monkeypatch.chdir(tmp_path)
     (row,) = json.loads(ltga("runs", record.stem[:5], "--json").out)
     assert row["id"] == record.stem
-    assert ltga("runs", "zzz").code == 2
+    assert "there is no folder nofolder" in ltga("runs", "nofolder").err
+    assert "there is no folder" in ltga("runs", record.stem[:5], "--delete").err and record.exists()

@@ -10,6 +10,7 @@ import pytest
 
 import ltga as library
 from cli.graphs import write_collection, write_tables
+from ltga.errors import LTGAError
 
 QUICK = {"epochs": 2, "hidden_channels": 4, "heads": 1, "num_layers": 1}
 
@@ -91,3 +92,28 @@ def test_bad_input(ltga: Any, tmp_path: Path) -> None:
         said = ltga(*words, "--out", out)
         assert said.code == 2 and message in said.err and len(said.err.strip().splitlines()) == 1, said.err
         assert "encoding=" not in said.err and not out.exists()  # predict has no such option
+
+
+def test_graphs_in_memory_and_pairs_as_data_frames(tmp_path: Path) -> None:
+    run = library.load_run(store(write_collection(tmp_path / "many"), tmp_path / "runs"))
+    own = library.load_dataset(tmp_path / "many")
+    whole = run.predict_table()
+    assert run.predict_table(own).equals(whole)
+    assert run.predict_table(list(own)[:3])["predicted"].tolist() == whole["predicted"][:3].tolist()
+    assert run.predict_table(own[4])["graph"].tolist() == [0]
+    with pytest.raises(LTGAError, match="expected a folder of graphs, a collection, a Data or a list of them, got int"):
+        run.predict_table(7)
+    links = library.load_run(store(write_tables(tmp_path / "mine"), tmp_path / "runs", task="link"))
+    pairs = pd.DataFrame({"source": ["n0"], "target": ["n1"]}, index=[9])
+    assert links.predict_table(pairs=pairs)["target"].tolist() == ["n1"]
+    with pytest.raises(LTGAError, match="pairs: column 'source' is there twice"):
+        links.predict_table(pairs=pd.concat([pairs, pairs], axis=1))
+
+
+def test_links_of_a_graph_with_edge_attributes(tmp_path: Path) -> None:
+    folder = write_tables(tmp_path / "weighed")
+    edges = pd.read_csv(folder / "edges.csv")
+    edges.assign(weight=range(len(edges))).to_csv(folder / "edges.csv", index=False)
+    run = library.load_run(store(folder, tmp_path / "runs", task="link"))
+    found = run.predict_table(pairs=pd.DataFrame({"source": ["n0"], "target": ["n1"]}))
+    assert found["p_edge"].between(0, 1).all()

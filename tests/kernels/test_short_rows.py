@@ -122,3 +122,15 @@ def test_as_defined(kind):
     layer.backend = "torch"
     for one, other in zip(short, results(layer, x, edge_index), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+
+
+def test_rows_without_edges_of_very_many_heads():
+    """Their totals once were written past the end of a panel that had no room for a row."""
+    torch.manual_seed(2)
+    layer = LTGAConv(3, 16, heads=516, add_self_loops=False, normalizer="softmax", index=1.0)
+    x = torch.randn(2100, 3)
+    edge_index = torch.stack([torch.randint(0, 2100, (20,)), torch.zeros(20, dtype=torch.long)])
+    short = results(layer, x, edge_index)
+    layer.backend = "torch"
+    for one, other in zip(short, results(layer, x, edge_index), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from ltga.data import Dataset, digits_noise
+from ltga.data import Dataset, csbm, digits_noise
 from ltga.errors import DataError, InputError
 from ltga.nn.methods import METHODS
 from ltga.train import Protocol, fit, load_run
@@ -67,3 +67,11 @@ def test_methods_that_cannot_say_so(small: Dataset, quick: dict) -> None:
     run = fit(small, "gcn", protocol=Protocol(epochs=1, **quick))
     with pytest.raises(InputError, match="GCN needs the whole graph at once"):
         run.predict(small, batch_size=10)
+
+
+def test_a_graph_with_attributes_of_no_edges() -> None:
+    graph = csbm(num_nodes=40).data
+    trained = Data(x=graph.x, y=graph.y, edge_index=graph.edge_index, edge_attr=torch.ones(graph.num_edges, 2))
+    run = fit(trained, "gatv2", protocol={"epochs": 1, "hidden_channels": 4, "heads": 1})
+    lonely = Data(x=graph.x, edge_index=torch.empty(2, 0, dtype=torch.long), edge_attr=torch.empty(0, 2))
+    assert run.predict_proba(lonely).shape == (40, 2)

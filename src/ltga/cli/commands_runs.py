@@ -123,10 +123,11 @@ def runs(
 
     ltga runs old-runs 1c55 --delete
     """
-    from ltga.train.find_run import check_folder
+    from ltga.train.find_run import check_folder, is_short_id
 
-    if not folder.exists() and str(folder).isalnum():  # a run's short id, and the folder left out
-        folder, chosen = Path("runs"), [str(folder), *(chosen or ())]
+    short = str(folder)
+    if not folder.exists() and not delete and is_short_id(short) and any(Path("runs").glob(f"{short}*.json")):
+        folder, chosen = Path("runs"), [short, *(chosen or ())]  # the folder was left out
     check_folder(folder)
     from ltga.cli.runs_command import delete_runs, list_runs
 

@@ -177,10 +177,11 @@ def note_strangers(
             continue
         shown = text_of(ends.iloc[some[:1]])[0].as_py()
         what = f"{ends.name} is blank" if is_blank else f"{ends.name} {shown[:60]!r} is not an id in {node_table}"
-        action = "mend it, or choose unknown_ids=drop"
+        drop = "choose unknown_ids=drop"
+        action = f"mend it, or {drop}"
         whole, _, rest = shown.partition(".")
         if rest and not rest.strip("0") and pc.index(id_text, whole).as_py() >= 0:
-            action = f"write {whole} (programs add .0 to whole numbers where a cell of the column is blank)"
+            action = f"write {whole} (programs add .0 to whole numbers where a cell of the column is blank), or {drop}"
         if options.unknown_ids == "error":
             problems.add(edge_table, what, some, action, "error")
         else:

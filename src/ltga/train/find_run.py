@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from ltga.errors import InputError
@@ -13,6 +14,15 @@ def check_folder(folder: Path) -> None:
     """Raise unless ``folder`` is one."""
     if not folder.is_dir():
         raise InputError(f"folder: there is no folder {folder}; runs are kept where `ltga train --out` said")
+
+
+def is_short_id(text: str) -> bool:
+    """Whether ``text`` can be the first digits of a run's id.
+
+    >>> is_short_id("1c556dcb"), is_short_id("results")
+    (True, False)
+    """
+    return re.fullmatch("[0-9a-f]{1,64}", text) is not None
 
 
 def find_run(run: str | Path, folder: str | Path = "runs") -> Path:
@@ -28,7 +38,7 @@ def find_run(run: str | Path, folder: str | Path = "runs") -> Path:
     ...
     ltga.errors.InputError: run: no run in runs begins with '3f'; `ltga runs runs` lists them
     """
-    path = Path(run)
+    path = Path(str(run))  # an id of decimal digits alone is easily typed as a number
     if path.is_dir():
         raise InputError(f"run: {run} is a folder; give a record in it, or the first digits of its id")
     if path.exists() or path.suffix:

@@ -110,7 +110,7 @@ def as_trained(data: Data, described: Mapping[str, int | None]) -> Data:
     found = None if edge_attr is None else edge_attr.size(1) if edge_attr.dim() == 2 else 1
     _check_widths(graph.x.size(1), found, described)
     if edge_attr is not None:
-        graph.edge_attr = graph.edge_attr.reshape(len(edge_attr), -1)
+        graph.edge_attr = graph.edge_attr.reshape(len(edge_attr), found)
     return graph
 
 

@@ -91,6 +91,9 @@ def _read(pairs: Any, columns: tuple[str, ...]) -> pd.DataFrame:
     else:
         raise InputError(f"pairs: {pairs}: pairs are read from {' or '.join(SUFFIXES)}, or from a data frame")
     missing = [name for name in columns if name not in frame]
+    twice = [name for name in columns if list(frame.columns).count(name) > 1]
+    if twice:
+        raise DataError(f"{_name_of(pairs)}: column {twice[0]!r} is there twice; rename one of them")
     if missing or not len(frame):
         fault = f"column {missing[0]!r} is missing" if missing else "there are no rows below the header"
         raise DataError(f"{_name_of(pairs)}: {fault}; give columns {', '.join(columns)}")

@@ -56,7 +56,7 @@ def tops_of(first, last, ptr, rows, logits, heads, tops):  # type: ignore[no-unt
 def normalise_edges(kind, first, last, ptr, rows, logits, q, weights):  # type: ignore[no-untyped-def]
     """:func:`~.normalise.normalise_rows` of rows first..last; ``rows`` has every edge's."""
     heads = logits.shape[1]
-    most = max(PANEL // heads, longest_row(first, last, ptr))
+    most = max(PANEL // heads, longest_row(first, last, ptr), 1)  # a row without edges has totals too
     room = np.empty((ROOMS, most * heads), np.float64)
     tops, totals, gaps, deforms = room[0], room[1], room[2], room[3]
     if kind != SOFTMAX and q.shape[0] == 1:
@@ -90,7 +90,7 @@ def normalise_edges_backward(  # type: ignore[no-untyped-def]
 ):
     """:func:`~.normalise.normalise_rows_backward` of rows first..last."""
     heads = logits.shape[1]
-    most = max(PANEL // heads, longest_row(first, last, ptr))
+    most = max(PANEL // heads, longest_row(first, last, ptr), 1)  # a row without edges has totals too
     room = np.empty((ROOMS, most * heads), np.float64)
     tops, totals, gaps, deforms, means = room[0], room[1], room[2], room[3], room[4]
     common, inverse, ties = room[5], room[6], room[7]

@@ -240,7 +240,8 @@ def probabilities(model: Network, shape: Mapping[str, int | None], data: Any, pa
     graph = data.data if hasattr(data, "data") and not isinstance(data, Data) else data
     if not isinstance(graph, Data):
         raise InputError(f"data: expected a PyG Data or a LinkSplit, got {type(data).__name__}")
-    graph = as_trained(graph, shape)
+    # A network for links is made without the attributes of edges: of those that are asked for nobody knows any.
+    graph = as_trained(Data(x=graph.get("x"), edge_index=graph.get("edge_index")), shape)
     if not isinstance(pairs, Tensor) or pairs.dim() != 2 or pairs.shape[0] != 2 or pairs.is_floating_point():
         raise InputError("pairs: expected whole numbers of shape [2, pairs], the nodes at both ends")
     if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < graph.x.shape[0]:

@@ -16,6 +16,7 @@ from ltga.data.prepare_collection import PreparedCollection, molecules_of
 from ltga.data.readings import prepare_graphs_like
 from ltga.errors import InputError
 from ltga.train.finished import Run
+from ltga.train.predict import check_preparation
 from ltga.train.run_graph import read_for
 from ltga.train.tasks.choose import Anything, choose, fingerprint
 
@@ -65,10 +66,18 @@ def graphs_to_predict(
 
     Args:
         run: a finished run on whole graphs.
-        source: a folder of graphs, or a known dataset; the run's own graphs if left out.
+        source: a folder of graphs, a known dataset, a collection, a ``Data`` or several; the run's own graphs if left
+            out.
         root: folder to look for known datasets in.
         new_category: what becomes of a category that the run has not seen, ``"error"`` or ``"other"``.
     """
+    if isinstance(source, Data | GraphCollection) or (isinstance(source, list | tuple) and source):
+        check_preparation(run.typed, source)
+        graphs = [source] if isinstance(source, Data) else list(source)
+        return graphs, getattr(source, "graph_names", None) or range(len(graphs))
+    if source is not None and not isinstance(source, str | Path):
+        got = type(source).__name__
+        raise InputError(f"graph: expected a folder of graphs, a collection, a Data or a list of them, got {got}")
     reading = run.typed.reading or {}
     prepared: PreparedCollection | None = None
     if reading.get("format") == "collection" and "preparation" in reading:
