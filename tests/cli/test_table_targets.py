@@ -141,7 +141,7 @@ def test_numbers_are_learned_by_the_batches_that_were_asked_for(ltga: Callable[.
     batches = load_run(record).record["config"]["minibatch"]
     assert batches["batch_size"] == 4 and batches["fanout"] == 3
     refused = ltga("predict", record, "--fanout", "2", "--out", "p.csv")
-    assert refused.code == 2 and "--fanout: are for classes of nodes" in refused.err and not Path("p.csv").exists()
+    assert refused.code == 2 and "fanout: are for classes of nodes" in refused.err and not Path("p.csv").exists()
     whole = ltga("train", f"{folder}/", "--method", "features", "--batch-size", "4")
     assert whole.code == 2 and "features needs the whole graph at once" in whole.err
     assert len(list(Path("runs").glob("*.json"))) == 1

@@ -35,8 +35,8 @@ def caves() -> Data:
 def test_edges_of_a_clustered_graph_are_found(
     caves: Data, method: str, decoder: str, least: float, tmp_path: Path
 ) -> None:
-    named = {**QUICK, "residual": False}  # a name carried along would be learned by heart
-    run = ltga.fit(caves, method, protocol=named, task="link", options={"decoder": decoder, "negatives": "random"})
+    run = ltga.fit(caves, method, protocol=QUICK, task="link", options={"decoder": decoder, "negatives": "random"})
+    assert not run.record["config"]["protocol"]["residual"]  # a name carried along would be learned by heart
     assert run.metrics["roc_auc"] > least and run.metrics["mrr"] > 0.2
     assert run.record["test_against"].keys() == {"two-hop", "degree"}
     links = split_links(caves, seed=0)
@@ -45,6 +45,13 @@ def test_edges_of_a_clustered_graph_are_found(
     assert probabilities[0] > probabilities[1]
     loaded = ltga.load_run(run.save(tmp_path))
     assert loaded.predict(links.data, inside).equal(run.predict(links, inside))
+
+
+def test_features_of_their_own_are_carried_along_unless_they_are_names(caves: Data) -> None:
+    telling = Data(x=torch.randn(100, 5), edge_index=caves.edge_index)
+    assert plan_task(split_links(telling), "gatv2").protocol.residual
+    assert not plan_task(split_links(caves), "gatv2").protocol.residual
+    assert plan_task(split_links(caves), "gatv2", protocol={"residual": True}).protocol.residual
 
 
 def test_metrics_are_those_of_the_stored_nodes_and_the_stated_negatives(caves: Data) -> None:

@@ -16,7 +16,7 @@ from ltga.kernels.codes import SOFTMAX
 from ltga.kernels.operators import attention_torch, small_graph
 from ltga.kernels.operators.dispatch import Unsaved, differentiable_gradients, wants_definition
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
-from ltga.kernels.operators.projection import product, weight_gradient
+from ltga.kernels.operators.projection import product
 from ltga.kernels.operators.small_graph import Gradients, Scored, came_back_whole, is_small
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
@@ -112,9 +112,9 @@ class _Layer(torch.autograd.Function):
             gx = torch.mm(to_left, left, out=buffers.empty(tuple(x.shape), x.dtype)).addmm_(to_right, right)
         return (
             gx,
-            weight_gradient(to_left, x) if need.left else None,
+            to_left.t() @ x if need.left else None,
             to_left.sum(0) if need.left_bias else None,
-            weight_gradient(to_right, x) if need.right else None,
+            to_right.t() @ x if need.right else None,
             to_right.sum(0) if need.right_bias else None,
             found.att if need.att else None,
             _gradient_of_index(found.q, bent, ctx.bound) if need.q else None,

@@ -174,17 +174,6 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return torch.mm(x, weight.t(), out=out) if bias is None else torch.addmm(bias, x, weight.t(), out=out)
 
 
-def weight_gradient(grad: Tensor, x: Tensor) -> Tensor:
-    """The gradient ``[out, in]`` of a weight: ``grad`` transposed times ``x``.
-
-    For narrow features its transpose is made quicker. Not for large ones: it rounds otherwise, and runs on them should
-    stay what they are.
-    """
-    if x.size(1) < grad.size(1) and x.numel() <= SMALLEST:
-        return (x.t() @ grad).t()
-    return grad.t() @ x
-
-
 class _Dense(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -199,7 +188,7 @@ class _Dense(torch.autograd.Function):
             # Somebody who wants a second derivative needs a product that autograd can follow.
             into = None if wants_definition(grad) else buffers.empty(tuple(x.shape), x.dtype)
             gx = torch.mm(grad, weight, out=into)
-        gw = weight_gradient(grad, x) if ctx.needs_input_grad[1] else None
+        gw = grad.t() @ x if ctx.needs_input_grad[1] else None
         gb = grad.sum(0) if ctx.needs_input_grad[2] else None
         return gx, gw, gb
 
@@ -232,9 +221,9 @@ class _Both(torch.autograd.Function):
         return (
             gx,
             None,
-            weight_gradient(grad_left, x) if need_left else None,
+            grad_left.t() @ x if need_left else None,
             grad_left.sum(0) if need_left_bias else None,
-            weight_gradient(grad_right, x[: ctx.count]) if need_right else None,
+            grad_right.t() @ x[: ctx.count] if need_right else None,
             grad_right.sum(0) if need_right_bias else None,
         )
 

@@ -33,6 +33,16 @@ def shape(links: LinkSplit) -> dict[str, Any]:
     return shape_of(links.data, 1)
 
 
+def only_names(links: LinkSplit) -> bool:
+    """Whether no two nodes share a feature: carried along in a residual connection, they would be learned by heart.
+
+    >>> from ltga.data import csbm, split_links
+    >>> only_names(split_links(csbm(num_nodes=60).data))
+    False
+    """
+    return bool(((links.data.x != 0).sum(0) <= 1).all())
+
+
 def build(method: str, protocol: Protocol, shape: Mapping[str, Any], options: TaskOptions) -> Network:
     width, _ = protocol.size
     encoder = make_model(method, protocol, {**shape, "num_classes": width})

@@ -55,7 +55,8 @@ class PackedGraphs:
         return len(self.first_node) - 1
 
     def chosen(self, graphs: Tensor) -> GraphBatch:
-        """The graphs of these numbers, in this order."""
+        """The graphs of these numbers, in this order, where the packed ones are."""
+        graphs = graphs.to(self.first_node.device)
         owner, rows, sizes = _rows_of(self.first_node, graphs)
         owner_of_edge, edges, _ = _rows_of(self.first_edge, graphs)
         offset = (sizes.cumsum(0) - sizes)[owner_of_edge]

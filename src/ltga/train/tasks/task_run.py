@@ -170,7 +170,10 @@ def plan_task(
             f"method: {method} has a weight for every node of one graph and is not for {task}; take another"
         )
     chosen = as_options(options, task)
+    left_open = protocol is None or (isinstance(protocol, Mapping) and "residual" not in protocol)
     protocol = protocol_for(task, protocol, method)
+    if left_open and isinstance(data, LinkSplit) and link_task.only_names(data):
+        protocol = protocol.with_overrides(residual=False)
     teaching = float(data.split(split)[0].double().mean()) if isinstance(data, NodeDataset) else 1.0
     protocol, _ = settle(protocol, _nodes(data), teaching)
     config = configuration(data.name, fingerprint(data), split, find_method(method).name, protocol.settings(), seed) | {
