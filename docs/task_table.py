@@ -32,6 +32,8 @@ def tasks() -> str:
         sign = -1 if entry["metric"] in ERRORS else 1
         best = max(plain, key=lambda row: sign * row["mean"], default=None)
         cells.append("" if best is None else f"{best['label']} {shown(entry['metric'], best['mean'])}")
+        if "readout" in entry:  # measured before graphs were read by their sum, too
+            name = f"{name} (readout={entry['readout']})"
         rows.append([name, entry["metric"], str(entry["seeds"]), *cells])
     labels = [METHODS[method].label for method in columns]
     settings = f" With {', '.join(found['settings'])}." if found["settings"] else ""
