@@ -120,7 +120,8 @@ class Run:
 
         Args:
             graph: a path (tables are prepared as the run's own were), a PyG ``Data``, or what ``as_graph`` takes; the
-                run's own graph if left out. A run on many graphs takes a folder of them, a collection or a list of ``Data``.
+                run's own graph if left out. A run on many graphs takes a folder of them, a collection or a list of
+                ``Data``.
             pairs: for a run on links, the pairs to judge: a data frame or the file of one, with columns ``source`` and
                 ``target``, for typed links ``head`` and ``relation``.
             new_category: what becomes of a category that the run has not seen, ``"error"`` or ``"other"``.
