@@ -3,8 +3,8 @@
     python benchmarks/tasks.py --seeds 10 --store runs-tasks    # then: python docs/tables.py
     python benchmarks/tasks.py --tasks mutag esol --seeds 2 --set epochs=3 --store /tmp/runs --out /tmp/tasks.json
 
-Runs are kept in the store, so the same command goes on where it was stopped, and several may work at once. Tasks that
---out has already, with the same settings, stay in it when others are added with --tasks; each says its seeds.
+Runs are kept in the store, so the same command goes on where it was stopped. Tasks that --out has already, with the
+same settings, stay in it when others are added with --tasks; each says its seeds. So several commands may share both.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from ltga.cli.plan import parse_changes
 from ltga.cli.task_command import METHODS, all_runs, setting_value
@@ -148,6 +150,15 @@ def earlier(path: Path, settings: Sequence[str]) -> dict[str, Any]:
     return dict(stored["tasks"]) if stored.get("settings") == list(settings) else {}
 
 
+def add(path: Path, settings: Sequence[str], name: str, entry: Mapping[str, Any]) -> None:
+    """Put one task into the file of results, read anew because other commands may have added to it."""
+    found = earlier(path, settings) | {name: plain(entry)}
+    in_order = {task: found[task] for task in EVERY if task in found}
+    content = {"settings": settings, "environment": environment(), "tasks": in_order}
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    write_atomic(path, lambda stream: stream.write(text.encode()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", default=EVERY, metavar="TASK", help="default: all")
@@ -160,16 +171,12 @@ def main() -> None:
     unknown = [name for name in given.tasks if name not in EVERY]
     if unknown:
         parser.error(f"--tasks: no task is called {unknown[0]!r}; known are {', '.join(EVERY)}")
-    found = earlier(given.out, given.set)
     for name in given.tasks:
         store = Store(given.store, "--store")
         entry = compare(name, given.methods.split(","), given.seeds, parse_changes(given.set), store)
-        found[name] = plain({"seeds": given.seeds, **entry})
-        found = {task: found[task] for task in EVERY if task in found}
-        content = {"settings": given.set, "environment": environment(), "tasks": found}
-        text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-        write_atomic(given.out, lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
-    print(table(found))
+        with FileLock(given.store / "tasks.lock"):
+            add(given.out, given.set, name, {"seeds": given.seeds, **entry})
+    print(table(earlier(given.out, given.set)))
 
 
 if __name__ == "__main__":
