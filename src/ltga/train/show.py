@@ -13,13 +13,19 @@ def shown(metric: str, value: float | None) -> str:
     """A score as tables print it: shares in per cent, errors in their units, R2 as it is.
 
     >>> shown("accuracy", 0.8512), shown("mae", 213275.94), shown("r2", 0.5), shown("mrr", None)
-    ('85.1', '2.133e+05', '0.500', '')
+    ('85.1', '213,276', '0.500', '')
+    >>> shown("rmse", 1234.5), shown("rmse", 0.66249), shown("log_mae", 0.00012345)
+    ('1,234', '0.6625', '0.0001234')
     """
     if value is None:
         return ""
     if metric in ERRORS:
-        return f"{value:.4g}"
+        return _plain(value)
     return f"{100 * value:.1f}" if _is_share(metric) else f"{value:.3f}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _is_share(metric: str) -> bool:
@@ -45,7 +51,7 @@ def html_table(record: Record) -> str:
     part, metric, _ = headline_score(record)
     rows = [("graph", config["dataset"]["name"]), ("method", config["method"]), ("seed", config["seed"])]
     rows += [
-        (f"{part} {name}{' (chosen by)' if name == metric and record.get('metric') else ''}", f"{value:.4g}")
+        (f"{part} {name}{' (chosen by)' if name == metric and record.get('metric') else ''}", _plain(value))
         for name, value in record["metrics"][part].items()
         if value is not None
     ]
