@@ -193,7 +193,7 @@ def test_what_is_no_graph_is_refused() -> None:
         from_sql(sqlite3.connect(":memory:"), None, "select * from nowhere")
     with pytest.raises(InputError, match="edges: expected a query as text"):
         from_sql(sqlite3.connect(":memory:"), None, None)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"there are no labels \(column 'label'\)"):
+    with pytest.raises(DataError, match=r"there are no labels \(column .label.\); for them make a folder"):
         as_graph(pd.DataFrame({"source": ["a"], "target": ["b"]}))
 
 

@@ -21,6 +21,9 @@ _FEW_CLASSES = 20
 
 
 _OR_ELSE = "say which column it is with label=COLUMN; links need none (predict=links)"
+_NODE_TABLE = (
+    "for them make a folder of edges.csv (source, target) and nodes.csv (id, label); links need none (predict=links)"
+)
 # Words that stand for a class in one table and for "not known" in another; a blank always means the latter.
 _AMBIGUOUS: tuple[tuple[tuple[str, ...], str, Weight], ...] = (
     (("-1", "-1.0"), "read as not known; if it is a class, give it a name in words", "mended"),
@@ -39,7 +42,9 @@ def read_labels(
     if options.label not in nodes:
         if known is None:
             what = f"there are no labels (column {options.label!r})"
-            problems.add(where, what, 1, f"add them, or {_OR_ELSE}", "error")
+            nothing_but_ids = list(nodes.columns) == [options.id]  # as a list of edges has it
+            action = _NODE_TABLE if nothing_but_ids else f"add them, or {_OR_ELSE}"
+            problems.add(where, what, 1, action, "error")
         return np.full(len(nodes), -1, dtype=np.int64), known or ()
     text = text_of(nodes[options.label])
     counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in text.value_counts()}
