@@ -17,7 +17,7 @@ from ltga.functional import (
     sparsemax,
     tsallis_entropy,
 )
-from ltga.functional.entmax import solve
+from ltga.functional.entmax_root import solve
 from ltga.functional.rows import DenseRows
 
 ALPHAS = [1.05, 1.2, 1.5, 1.75, 2.0, 2.5, 3.0]

@@ -97,7 +97,7 @@ def sort(values):  # type: ignore[no-untyped-def]
 
 @borrowing()
 def by_support(start, end, h, logits, d, scratch, top):  # type: ignore[no-untyped-def]
-    """alpha above 2: the probabilities into scratch; see ltga.functional.entmax._by_support."""
+    """alpha above 2: the probabilities into scratch; see ltga.functional.entmax_root._by_support."""
     count = 0
     for k in range(start, end):
         x = np.float64(logits[k, h]) - top
