@@ -17,19 +17,21 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import torch
 from filelock import FileLock
 
 from ltga.cli.plan import parse_changes
 from ltga.cli.task_command import METHODS, all_runs, setting_value
 from ltga.cli.task_report import SHOWN, Row, reference_rows, row_of
 from ltga.cli.terminal import messages
-from ltga.data import load_dataset, neighbour_classes
+from ltga.data import Dataset, load_dataset, neighbour_classes
 from ltga.data.atomic import write_atomic
 from ltga.nn.methods import find_method
 from ltga.train import Protocol, load_run
 from ltga.train.checkpoint import EVERY as EVERY_SECONDS
 from ltga.train.crew import Crew
 from ltga.train.fitting import execute_and_store
+from ltga.train.linear import class_logits
 from ltga.train.metrics import classification_metrics
 from ltga.train.planned import plan_run
 from ltga.train.record import environment, plain
@@ -80,7 +82,7 @@ def _transfer(methods: Sequence[str], seeds: int, given: Mapping[str, str], stor
     here, there = load_dataset("twitch-de"), load_dataset("twitch-engb")
     known = {field.name for field in fields(TaskOptions)}
     protocol = Protocol.recommended(**{key: text for key, text in given.items() if key not in known})
-    rows = []
+    rows = _untrained(here, there, seeds)
     for method in methods:
         planned = {
             run.id: run for run in (plan_run(here, method, seed, None, protocol) for seed in range(1, seeds + 1))
@@ -100,6 +102,22 @@ def _transfer(methods: Sequence[str], seeds: int, given: Mapping[str, str], stor
         ]
         rows.append(Row(row.name, row.label, [dict(found) for found in scores], row.q, row.seconds, row.records))
     return rows
+
+
+def _untrained(here: Dataset, there: Dataset, seeds: int) -> list[Row]:
+    """On every node of another graph: the classes' shares, and a linear model of features, both of the first graph."""
+    x, y = torch.cat([here.data.x, there.data.x]), there.data.y
+    known = (y >= 0).nonzero().squeeze(1)
+    scores: dict[str, list[dict[str, float | None]]] = {"commonest class": [], "linear on features": []}
+    for seed in range(1, seeds + 1):
+        train = here.split((seed - 1) % here.num_splits)[0]
+        shares = here.data.y[train].bincount(minlength=here.num_classes).double()
+        constant = (shares / shares.sum()).log().expand(len(known), -1)
+        rows = train.nonzero().squeeze(1)
+        linear = class_logits(x, here.data.y.numpy(), rows, known + here.data.num_nodes, here.num_classes)
+        for name, logits in zip(scores, (constant, linear), strict=True):
+            scores[name].append(dict(classification_metrics(logits, y[known])))
+    return [Row(name, name, found) for name, found in scores.items()]
 
 
 def _entry(task: str, metric: str, rows: Sequence[Row]) -> dict[str, Any]:
