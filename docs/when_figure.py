@@ -15,6 +15,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from ltga.data import load_graph
 from ltga.study.archive import stored_records
@@ -84,17 +85,25 @@ def _panel(
     axes.set_yticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    said: dict[tuple[float, float], list[str]] = {}
-    for name, gain in chosen.items():
-        marker, _ = MARKERS[name.partition(":")[0]]
+    together: dict[tuple[float, float], list[tuple[str, Gain]]] = {}
+    for name, gain in chosen.items():  # graphs that differ in their labels only lie on one another
         at = known[name].agreement, max(known[name].neighbours, 1)
-        drawn = axes.scatter(*at, c=[shown(gain)], s=190, marker=marker, cmap="RdBu", vmin=-most, vmax=most,
+        together.setdefault(at, []).append((MARKERS[name.partition(":")[0]][0], gain))
+    for at, here in together.items():
+        colour = np.mean([shown(gain) for _, gain in here])
+        drawn = axes.scatter(*at, c=[colour], s=190, marker=here[0][0], cmap="RdBu", vmin=-most, vmax=most,
                              edgecolors="#555555", linewidths=0.6)  # fmt: skip
-        value = f"{gain.points:+.1f}" if most == WORST else f"×{gain.speed:.1f}"
-        said.setdefault(at, []).append(value)
-    for at, values in said.items():  # graphs that differ in their labels only lie on one another
-        axes.annotate(", ".join(values), at, textcoords="offset points", xytext=(10, -3), fontsize=8.5)
+        values = ", ".join(f"{gain.points:+.1f}" if most == WORST else f"×{gain.speed:.1f}" for _, gain in here)
+        left = any(_right_beside(at, other) for other in together)
+        side = {"xytext": (-10, -3), "ha": "right"} if left else {"xytext": (10, -3), "ha": "left"}
+        halo = [withStroke(linewidth=2, foreground="white")]
+        axes.annotate(values, at, textcoords="offset points", fontsize=8.5, path_effects=halo, **side)
     return drawn
+
+
+def _right_beside(at: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether another mark stands where the numbers of this one would."""
+    return 0 < other[0] - at[0] < 0.13 and abs(np.log10(other[1] / at[1])) < 0.1
 
 
 def measure() -> None:
