@@ -1,10 +1,13 @@
 """One table of methods x tasks, paired by seed or fold: softmax, learned q, learned alpha, temperature, and baselines.
 
-    python benchmarks/tasks.py --seeds 10 --store runs-tasks    # then: python docs/tables.py
+    ltga suite import results/tasks.jsonl.gz --store runs-tasks    # what has been run
+    python benchmarks/tasks.py --seeds 10 --store runs-tasks       # then: python docs/tables.py
+    ltga suite export results/tasks.jsonl.gz --store runs-tasks
     python benchmarks/tasks.py --tasks mutag esol --seeds 2 --set epochs=3 --store /tmp/runs --out /tmp/tasks.json
 
-Runs are kept in the store, so the same command goes on where it was stopped. Tasks that --out has already, with the
-same settings, stay in it when others are added with --tasks; each says its seeds. So several commands may share both.
+Runs are kept in the store, so the same command goes on where it was stopped, and more seeds need the new runs only
+(transfer needs their models too, which an archive has not). Tasks that --out has already, with the same settings, stay
+in it when others are added with --tasks; each says its seeds. So several commands may share both.
 """
 
 from __future__ import annotations
@@ -21,24 +24,21 @@ import torch
 from filelock import FileLock
 
 from ltga.cli.plan import parse_changes
-from ltga.cli.task_command import METHODS, all_runs, setting_value
+from ltga.cli.task_command import METHODS, setting_value
 from ltga.cli.task_report import SHOWN, Row, reference_rows, row_of
-from ltga.cli.terminal import messages
 from ltga.data import Dataset, load_dataset, neighbour_classes
 from ltga.data.atomic import write_atomic
 from ltga.nn.methods import find_method
 from ltga.train import Protocol, load_run
-from ltga.train.checkpoint import EVERY as EVERY_SECONDS
-from ltga.train.crew import Crew
 from ltga.train.fitting import execute_and_store
 from ltga.train.linear import class_logits
 from ltga.train.metrics import classification_metrics
 from ltga.train.planned import plan_run
-from ltga.train.record import environment, plain
+from ltga.train.record import Record, environment, plain
 from ltga.train.show import shown
 from ltga.train.store import Store
 from ltga.train.tasks.task_options import USED, TaskOptions
-from ltga.train.tasks.task_run import plan_task
+from ltga.train.tasks.task_run import PlannedTask, execute_task, plan_task
 
 SOFTMAX = "gatv2"
 # Node regression, several labels, graphs, links, typed links.
@@ -71,10 +71,29 @@ def compare(name: str, methods: Sequence[str], seeds: int, given: Mapping[str, s
         method: [plan_task(data, method, seed, None, protocol, options) for seed in range(1, seeds + 1)]
         for method in methods
     }
-    done = all_runs(planned, store, False, messages(), EVERY_SECONDS, Crew())
+    done = _records(planned, store)
     rows = [*reference_rows(planned[methods[0]])]
     rows += [row_of(find_method(method), [done[run.id] for run in planned[method]], store.folder) for method in methods]
     return _entry(task, SHOWN[task][0], rows)
+
+
+def _records(planned: Mapping[str, Sequence[PlannedTask]], store: Store) -> dict[str, Record]:
+    """The record of every run, by id: from the store, or of a run made now and stored. Seed by seed."""
+    wanted = {run.id: run for of_seed in zip(*planned.values(), strict=True) for run in of_seed}
+
+    def make(run: str) -> Record:
+        checkpoint = store.checkpoint(run)
+        made = execute_task(wanted[run], keeper=checkpoint)
+        if made.record["interrupted"]:
+            raise KeyboardInterrupt
+        store.save(run, made.files())
+        checkpoint.done()
+        config = made.record["config"]
+        seconds = made.record["timing"]["train_seconds"]
+        print(config["dataset"]["name"], config["method"], config["seed"], f"{seconds:.0f} s", flush=True)
+        return made.record
+
+    return {run: record for run, record, _ in store.each_once(wanted, store.record, make)}
 
 
 def _transfer(methods: Sequence[str], seeds: int, given: Mapping[str, str], store: Store) -> list[Row]:
@@ -94,7 +113,7 @@ def _transfer(methods: Sequence[str], seeds: int, given: Mapping[str, str], stor
             lambda run, planned=planned: execute_and_store(planned[run], store),  # type: ignore[misc]
         ):
             runs[run] = result
-        row = row_of(find_method(method), [runs[run] for run in planned], store.folder)
+        row = row_of(find_method(method), [runs[run].record for run in planned], store.folder)
         y = there.data.y
         scores = [
             classification_metrics(runs[run].predict_proba(there).double().log().log_softmax(-1)[y >= 0], y[y >= 0])

@@ -145,7 +145,7 @@ def train_other_task(
         return
     rows = [
         *reference_rows(first),
-        *(row_of(find_method(name), [done[p.id] for p in planned[name]], store) for name in methods),
+        *(row_of(find_method(name), [done[p.id].record for p in planned[name]], store) for name in methods),
     ]
     metric = judged_by(task, done[first[0].id].record)
     said = sentences(task, rows, first[0], metric)

@@ -13,8 +13,7 @@ from rich.table import Table
 
 from ltga.cli.terminal import plain_table
 from ltga.nn.methods import Method
-from ltga.train import Run
-from ltga.train.record import kept_index, plain
+from ltga.train.record import Record, kept_index, plain
 from ltga.train.show import ERRORS, shown
 from ltga.train.tasks.references import references
 from ltga.train.tasks.task_run import PlannedTask
@@ -66,22 +65,22 @@ def reference_rows(planned: Sequence[PlannedTask]) -> list[Row]:
     return [Row(name, name, [one[name]["test"] for one in found if "test" in one[name]]) for name in found[0]]  # type: ignore[misc]
 
 
-def row_of(method: Method, runs: Sequence[Run], store: Path) -> Row:
+def row_of(method: Method, records: Sequence[Record], store: Path) -> Row:
+    softmax = {**method.settings, **(method.paired or {})}.get("normalizer") == "softmax"
     q = [
         value
-        for run in runs
-        if run.model.normalizer in ("q_softmax", "entmax")
-        for layer in kept_index(run.record)
+        for record in ([] if softmax else records)
+        for layer in kept_index(record)
         for value in layer.get("mean", [])
         if value is not None
     ]
     return Row(
         method.name,
         method.label,
-        [dict(run.metrics) for run in runs],
+        [dict(record["metrics"].get("test", {})) for record in records],
         statistics.fmean(q) if q else None,
-        statistics.median(run.record["timing"]["train_seconds"] for run in runs),
-        tuple(str(store / f"{run.record['id']}.json") for run in runs),
+        statistics.median(record["timing"]["train_seconds"] for record in records),
+        tuple(str(store / f"{record['id']}.json") for record in records),
     )
 
 
