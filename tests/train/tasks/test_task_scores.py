@@ -11,6 +11,7 @@ import torch
 from scipy.stats import rankdata
 from sklearn import metrics as sk
 
+from ltga.errors import InputError
 from ltga.train.tasks.task_scores import label_scores, link_scores, number_scores, rank_scores, ranks_of
 
 NAN = float("nan")
@@ -81,3 +82,11 @@ def test_links_are_compared_with_their_own_negatives_and_with_all() -> None:
     )
     assert found["mrr"] == pytest.approx(np.mean([1 / rankdata(-row)[0] for row in scores.numpy()]))
     assert link_scores(torch.zeros(4, 3))["roc_auc"] == 0.5 and link_scores(torch.zeros(4, 3))["hits_at_1"] == 0
+
+
+def test_a_model_that_gives_nan_gets_no_score() -> None:
+    scores = torch.tensor([[NAN, 1.0], [2.0, 1.0]])
+    with pytest.raises(InputError, match="NaN in 1 of 2 rows; the model has diverged"):
+        ranks_of(scores, torch.tensor([0, 0]))
+    with pytest.raises(InputError, match="NaN in 1 of 2 rows"):
+        label_scores(scores, torch.tensor([[0.0, 1], [1, 0]]))

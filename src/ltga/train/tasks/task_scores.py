@@ -8,6 +8,8 @@ import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor
 
+from ltga.errors import InputError
+
 HITS = (1, 3, 10)
 
 
@@ -39,6 +41,7 @@ def label_scores(logits: Tensor, y: Tensor) -> dict[str, float]:
     {'micro_f1': 0.5, 'macro_f1': 0.333, 'average_precision': 0.75, 'roc_auc': 0.75}
     """
     logits, y = logits.detach().cpu(), y.cpu()
+    _refuse_nan(logits)
     known = ~y.isnan()
     chosen, truth = (logits > 0) & known, (y == 1) & known
     hits, wrong = (chosen & truth).sum(0).double(), (chosen != truth).sum(0).double()
@@ -69,6 +72,7 @@ def ranks_of(scores: Tensor, truth: Tensor) -> Tensor:
     >>> ranks_of(torch.tensor([[0.0, 2.0, 1.0], [1.0, 1.0, 1.0]]), torch.tensor([2, 0])).tolist()
     [2.0, 2.0]
     """
+    _refuse_nan(scores)
     own = scores.gather(1, truth.unsqueeze(1))
     return 1 + (scores > own).sum(1).double() + ((scores == own).sum(1).double() - 1) / 2
 
@@ -99,3 +103,10 @@ def link_scores(scores: Tensor) -> dict[str, float]:
         "roc_auc": float(roc_auc_score(labels, flat)),
         "average_precision": float(average_precision_score(labels, flat)),
     }
+
+
+def _refuse_nan(scores: Tensor) -> None:
+    """Every comparison with NaN is false, so it would pass for an absent label, or for a rank above the first."""
+    count = int(scores.isnan().any(dim=1).sum())
+    if count:
+        raise InputError(f"scores: NaN in {count} of {len(scores)} rows; the model has diverged")
