@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ltga.data import load_dataset
+from cli.graphs import write_collection
+from ltga.data import MendedWarning, load_dataset
 from ltga.errors import InputError
 from ltga.train import load_run
 
@@ -150,3 +151,61 @@ def test_a_short_id_needs_no_folder(ltga: Any, tmp_path: Path, trained: Any, mon
     assert row["id"] == record.stem
     assert "there is no folder nofolder" in ltga("runs", "nofolder").err
     assert "there is no folder" in ltga("runs", record.stem[:5], "--delete").err and record.exists()
+
+
+def test_the_runs_own_graph_is_predicted_as_it_is_now(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    """It may have grown, lost its labels, and have what the run has not seen: as if its path were given."""
+    graph, runs = trained
+    (record,) = runs.glob("*.json")
+    nodes = pd.read_csv(graph / "nodes.csv").drop(columns="label")
+    nodes.loc[0, ["town", "income"]] = ["new town", None]
+    nodes.to_csv(graph / "nodes.csv", index=False)
+    outcome = ltga("predict", record, "--out", tmp_path / "p.csv")
+    assert outcome.code == 2 and "choose new_category=other" in outcome.err
+    tables = []
+    for given in ((), (f"{graph}/",)):
+        outcome = ltga("predict", record, *given, "--new-category", "other", "--out", tmp_path / "p.csv")
+        assert outcome.code == 0, outcome.err
+        assert "income is empty; filled with" in outcome.err and "'new town', which was not there" in outcome.err
+        tables.append((tmp_path / "p.csv").read_bytes())
+    assert tables[0] == tables[1]
+    with pytest.warns(MendedWarning, match="income is empty") as caught:
+        load_run(record).predict_table(new_category="other")
+    assert len(caught[0].message.notes) >= 2  # type: ignore[union-attr]
+
+
+def test_edges_that_are_lost_in_prediction_are_counted(ltga: Any, tmp_path: Path) -> None:
+    graph = write_customers(tmp_path / "customers")
+    arguments = ("--seeds", 1, "--method", "ltga-head", "--prepare", "unknown_ids=drop", "--out", tmp_path / "runs")
+    assert ltga("train", f"{graph}/", *arguments, *QUICK).code == 0
+    (record,) = (tmp_path / "runs").glob("*.json")
+    edges = pd.read_csv(graph / "edges.csv")
+    edges.loc[5:, "source"] = edges.loc[5:, "source"].str.upper()
+    edges.to_csv(graph / "edges.csv", index=False)
+    outcome = ltga("predict", record, f"{graph}/", "--out", tmp_path / "p.csv")
+    assert outcome.code == 0 and f"({len(edges) - 5} rows); left out (unknown_ids=drop)" in outcome.err
+    (row,) = json.loads(ltga("runs", tmp_path / "runs", "--json").out)
+    assert row["prepared"] == {"unknown_ids": "drop"} and row["path"] == str(graph.resolve())
+    assert "--prepare unknown_ids=drop" in ltga("runs", tmp_path / "runs").out
+
+
+def test_runs_on_graphs_of_one_name_say_which(ltga: Any, tmp_path: Path) -> None:
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        graph = write_customers(tmp_path / place / "customers", seed=len(place))
+        assert (
+            ltga("train", f"{graph}/", "--seeds", 1, "--method", "gatv2", "--out", tmp_path / "runs", *QUICK).code == 0
+        )
+    shown = ltga("runs", tmp_path / "runs").out
+    assert "here/customers)" in shown and "there/customers)" in shown
+
+
+def test_one_graph_is_not_many_and_a_table_no_record(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    graph, runs = trained
+    (record,) = runs.glob("*.json")
+    outcome = ltga("predict", record, write_collection(tmp_path / "many"), "--out", tmp_path / "p.csv")
+    assert outcome.code == 2 and "holds many graphs, and the run is on the nodes of one" in outcome.err
+    for command in ("predict", "explain"):
+        outcome = ltga(command, graph / "nodes.csv")
+        assert outcome.code == 2 and "delete" not in outcome.err and "first digits of its id" in outcome.err
+    assert ltga("explain", record.stem[:6], "--runs", runs).code == 0

@@ -91,3 +91,11 @@ def test_tables_in_two_encodings_are_one_fault_without_the_columns_that_nobody_c
     with pytest.raises(LTGAError, match=r"nodes\.csv: is not utf-8 text .*say encoding=cp1252") as caught:
         load_dataset(folder)
     assert "is missing" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04\x14\xa0 workbook", b"id,label\n\x85\0\0"])
+def test_a_binary_file_is_called_one(content: bytes, tmp_path: Path) -> None:
+    folder = write_tables(tmp_path / "mine")
+    (folder / "nodes.csv").write_bytes(content)
+    with pytest.raises(LTGAError, match="it is no text at all but a binary file; write the table as CSV"):
+        load_dataset(folder)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from ltga import fit
 from ltga.data import Preparation, dataset_from_data, load_data, load_dataset, save_data
 from ltga.errors import DataError, InputError
 
@@ -243,3 +244,14 @@ def test_a_known_file_given_by_path_keeps_its_convention(data_root: Path) -> Non
     texas = load_dataset(data_root / "texas.npz")
     with np.load(data_root / "texas.npz") as stored:
         assert texas.data.edge_index.T.tolist() == stored["edges"].tolist()
+
+
+def test_weights_under_another_name_are_not_passed_over() -> None:
+    data = graph()
+    weighted = Data(x=data.x, y=data.y, edge_index=data.edge_index, edge_weight=torch.rand(30))
+    for source, there in ((weighted, "data.edge_weight would be"), (graph(edge_weight=torch.rand(30)), "beside")):
+        with pytest.raises(DataError, match=f"{there}.*put the weights there"):
+            dataset_from_data(source)
+    run = fit(dataset_from_data(data), protocol={"epochs": 1, "hidden_channels": 2, "heads": 1})
+    with pytest.raises(DataError, match=r"beside data[.]edge_attr would be ignored"):
+        run.predict(graph(edge_weight=torch.rand(30)))

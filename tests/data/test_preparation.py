@@ -396,8 +396,8 @@ def test_cells_of_every_kind() -> None:
     ]  # fmt: skip
     assert text_of(pd.Series(["a", "b", "a"], dtype="category")).to_pylist() == ["a", "b", "a"]
     assert text_of(pd.Series(["\udcff"], dtype=object)).to_pylist() == ["\\udcff"]
-    numbers = numbers_of(pd.Series(["1", "TRUE", " 2e3 ", "?", "x", "1e39", "NaN"]))
-    np.testing.assert_array_equal(numbers.values, [1, 1, 2000, np.nan, np.nan, np.nan, np.nan])
+    numbers = numbers_of(pd.Series(["1", "0", " 2e3 ", "?", "x", "1e39", "NaN"]))
+    np.testing.assert_array_equal(numbers.values, [1, 0, 2000, np.nan, np.nan, np.nan, np.nan])
     assert numbers.empty.tolist() == [False, False, False, True, False, False, True]
     assert numbers.stray.tolist() == [False, False, False, False, True, True, False]
     assert days_of(pd.Series(["2024-02-30"])).stray.all()
@@ -461,3 +461,37 @@ def test_labels_that_may_mean_two_things_are_named(tmp_path: Path, word: str, sa
     prepared = Preparation().fit((nodes, edges))
     (problem,) = [one for one in prepared.problems.found if repr(word) in one.what]
     assert said in problem.action and problem.count == 10
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["Yes", "yes", "no", "no"], "'Yes' and 'yes' differ in capitals only"),
+        (["1", "2.5", "1", "2.5"], "2 different numbers"),
+        (["1", "2", "1", "2"], None),
+    ],
+)
+def test_labels_that_may_be_meant_otherwise_are_told(labels: list[str], said: str | None) -> None:
+    nodes = pd.DataFrame({"id": list("abcd"), "label": labels, "age": [1, 2, 3, 4]})
+    graph = fitted(nodes, pd.DataFrame({"source": list("abc"), "target": list("bcd")}))
+    notes = " ".join(graph.problems.notes)
+    assert "different" not in notes and "capitals" not in notes if said is None else said in notes
+
+
+def test_true_among_other_numbers_has_strayed_there() -> None:
+    assert numbers_of(pd.Series(["True", "false", "1", "0", ""])).values[:4].tolist() == [1, 0, 1, 0]
+    assert numbers_of(pd.Series(["1", "2.5", "True"])).stray.tolist() == [False, False, True]
+
+
+def test_ids_lose_the_spaces_around_them_and_it_is_said() -> None:
+    nodes = pd.DataFrame({"id": [" a", "b", "c", "d"], "label": list("xyxy"), "age": [1, 2, 3, 4]})
+    graph = fitted(nodes, pd.DataFrame({"source": list("abc"), "target": ["b", "c", "d "]}))
+    assert graph.node_ids == ("a", "b", "c", "d")
+    assert "id ' a' has spaces around it; left out, in predictions too" in " ".join(graph.problems.notes)
+
+
+@pytest.mark.parametrize("options", [{"drop": "id"}, {"drop": "target"}, {"categorical": "label"}])
+def test_columns_that_are_no_features_are_not_chosen_among_them(options: dict[str, str]) -> None:
+    with pytest.raises(DataError, match="and is no feature; leave the option out"):
+        fitted(people(), **options)
+    assert fitted(people(), drop="label", predict="links").arrays.x.shape[0] == len(people())

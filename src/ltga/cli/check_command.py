@@ -191,6 +191,7 @@ def _done(console: Console, fitted: FittedPreparation, options: Preparation) -> 
             "empty_cells", "stray_cells", "dates",
         )},
     }  # fmt: skip
+    said |= {name: ",".join(v) if isinstance(v, list) else v for name, v in wished.items() if name not in said}
     shown = (f"{name}={value}{' (chosen)' if name in wished else ''}" for name, value in said.items())
     say(console, "Preparation: " + "; ".join(shown) + ".")
     say(console, "Another choice: --prepare OPTION=VALUE.")

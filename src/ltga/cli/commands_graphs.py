@@ -66,8 +66,9 @@ def convert(
 ) -> None:
     """Write a graph to a folder on disk that is trained from by batches, without ever loading it.
 
-    Tables and .npz files are read in a stream: memory does not grow with the number of edges. Tables with text or gaps
-    need --prepare, which reads them whole and prepares them as `ltga train` does.
+    Tables and .npz files are read in a stream: memory does not grow with the number of edges. Tables with text,
+    gaps, repeated edges or numbers to be scaled need --prepare, which reads them whole and prepares them as `ltga
+    train` does (--prepare scale=standard changes nothing else).
 
     Examples:
 

@@ -20,7 +20,7 @@ from ltga.cli.terminal import messages, results
 
 
 def explain(
-    run: Annotated[Path, typer.Argument(help="A stored run: the path of its record, or its first digits in runs/.")],
+    run: Annotated[Path, typer.Argument(help="A stored run: the path of its record, or the first digits of its id.")],
     page: Annotated[Path | None, typer.Option(help="Write a page to look at (.html).")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write every edge, layer and head (.parquet).")] = None,
     graphml: Annotated[Path | None, typer.Option(help="Write the graph with its weights (.graphml).")] = None,
@@ -34,6 +34,7 @@ def explain(
     graph: Annotated[str | None, typer.Option(help="The graph, if the run was made on your own.")] = None,
     convention: Convention = None,
     prepare: Prepare = None,
+    runs: RunFolder = Path("runs"),
     device: Device = "auto",
     data: Data = None,
 ) -> None:
@@ -44,7 +45,7 @@ def explain(
     from ltga.cli.explain_command import explain_run
 
     explain_run(
-        results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device, csv
+        results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device, csv, runs
     )
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ltga.cli.given_graph import mended_is_said
 from ltga.cli.terminal import say
 from ltga.data import Preparation
 from ltga.data.graph_folder import open_graph_folder
 from ltga.data.graph_folder_sources import open_source
+from ltga.data.graph_folder_tables import TableStream
 from ltga.data.graph_folder_write import write_graph_folder
 from ltga.errors import InputError
 
@@ -32,9 +34,11 @@ def convert_graph(
     room = parse_size(memory)
     if folder.exists():  # before hours of reading
         raise InputError(f"FOLDER: {folder} is there already; choose another name, or remove it")
-    made = write_graph_folder(
-        open_source(source, convention, data, preparation), folder, features, room, lambda line: say(messages, line)
-    )
+    with mended_is_said(messages):
+        stream = open_source(source, convention, data, preparation)
+    if isinstance(stream, TableStream):
+        say(messages, "Numbers are written as they are; with --prepare scale=standard as `ltga train` scales them.")
+    made = write_graph_folder(stream, folder, features, room, lambda line: say(messages, line))
     size = sum(file.stat().st_size for file in made.path.iterdir())
     dropped = made.manifest["provenance"]["repeats_dropped"]
     repeats = f"; {dropped:,} repeated edges dropped" if dropped else ""

@@ -37,11 +37,12 @@ def explain_run(
     preparation: Preparation | None = None,
     device: str = "cpu",
     csv: Path | None = None,
+    runs: Path = Path("runs"),
 ) -> None:
     """Print a summary (and what is asked for closely) and write what was asked for."""
     for path, option in ((page, "--page"), (parquet, "--parquet"), (csv, "--csv"), (graphml, "--graphml")):
         check_output(path, option, SUFFIXES[option])
-    finished = load_run(_record(run), device)
+    finished = load_run(_record(run, runs), device)
     inside = explain(finished, _data_of(finished, graph, data, convention, preparation))
     closely = None if node is None else look_closely(inside, node)
     print_summary(console, inside)
@@ -71,7 +72,7 @@ def _data_of(
     return graph_of(run, graph, data) if run.typed.config.task is None else data_of(run, graph, data)
 
 
-def _record(run: Path) -> Path:
+def _record(run: Path, folder: Path) -> Path:
     """The record meant by RUN: a path, with or without ``.json``, or a folder with a single record."""
     if run.is_dir():
         records = sorted(run.glob("*.json"))
@@ -80,4 +81,4 @@ def _record(run: Path) -> Path:
         example = f", for example {records[0]}" if records else ""
         raise InputError(f"RUN: {run} is a folder with {len(records)} records; give the path of one{example}")
     beside = run.with_name(f"{run.name}.json")
-    return beside if not run.exists() and beside.exists() else find_run(run)
+    return beside if not run.exists() and beside.exists() else find_run(run, folder)

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
+from ltga.cli.terminal import say
 from ltga.data import Dataset, MendedWarning, Preparation, load_dataset, load_graph, open_graph_folder
 from ltga.data.dataset_names import looks_like_a_path
 from ltga.data.graph_folder_files import is_graph_folder
+
+
+@contextmanager
+def mended_is_said(console: Console) -> Iterator[None]:
+    """Lines for the terminal in place of the warning that a library's user gets."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", MendedWarning)
+        yield
+    for warning in caught:
+        if isinstance(warning.message, MendedWarning):
+            for note in warning.message.notes:
+                say(console, note)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def load_given(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ltga.cli.given_graph import mended_is_said
 from ltga.cli.output import check_output
-from ltga.cli.terminal import say
+from ltga.cli.terminal import messages, say
 from ltga.data.atomic import write_atomic
 from ltga.train.finished import load_run
 from ltga.train.predicted import predicted
@@ -31,9 +32,10 @@ def predict_to_file(
     """Write a row per node (graph, pair): its id, what is predicted, and every class's probability."""
     check_output(out, "--out", SUFFIXES, "predictions are")
     run = load_run(record, device)
-    table = predicted(
-        run, graph, data, pairs=pairs, new_category=new_category, batch_size=batch_size, fanout=fanout
-    )  # fmt: skip
+    with mended_is_said(messages()):
+        table = predicted(
+            run, graph, data, pairs=pairs, new_category=new_category, batch_size=batch_size, fanout=fanout
+        )  # fmt: skip
     write_atomic(out, table.write_csv if out.suffix == ".csv" else table.write_parquet)
     if run.typed.config.task == "link prediction":
         meant = "p_edge was learned where one of three pairs is an edge"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ltga.cli.terminal import plain_table, say
+from ltga.data import Preparation
 from ltga.errors import InputError
 from ltga.train.find_run import SHORT, find_run
 from ltga.train.protocol import RECOMMENDED, Protocol
@@ -34,11 +36,16 @@ def list_runs(console: Console, messages: Console, folder: Path, chosen: Sequenc
         print(json.dumps(rows, indent=1, allow_nan=False))
         return
     shown = plain_table("run", "dataset", "method", ">seed", ">split", ">score", "metric", "protocol", "written")
+    several = _under_one_name(rows)
     for row in rows:
         score = shown_value(row["metric"], row["score"])
         changes = [f"{key}={value}" for key, value in row["settings"].items()]
+        changes += [f"--prepare {key}={value}" for key, value in row["prepared"].items()]
+        name = row["dataset"]
+        if name in several:  # les.graphml beside les.edges
+            name = f"{name} ({row['format'] if row['path'] is None else os.path.relpath(row['path'])})"
         shown.add_row(
-            row["id"][:SHORT], escape(row["dataset"]), row["method"], str(row["seed"]), str(row["split"]), score,
+            row["id"][:SHORT], escape(name), row["method"], str(row["seed"]), str(row["split"]), score,
             row["metric"], escape(", ".join([row["protocol"], *changes])),
             time.strftime("%Y-%m-%d %H:%M", time.localtime(row["written"])),
         )  # fmt: skip
@@ -70,8 +77,32 @@ def _row(record: Record, folder: Path) -> dict[str, Any]:
         "score": score,
         "best_epoch": record["best_epoch"],
         **_changed(record),
+        "path": _reading(record).get("path"),
+        "format": _reading(record).get("format", "by name"),
+        "fingerprint": config["dataset"]["fingerprint"],
+        "prepared": _prepared(record),
         "written": (folder / f"{record['id']}.json").stat().st_mtime,
     }
+
+
+def _reading(record: Record) -> dict[str, Any]:
+    return record.get("reading") or {}
+
+
+def _prepared(record: Record) -> dict[str, Any]:
+    """How tables were prepared, where that is not as usual."""
+    chosen = _reading(record).get("preparation", {}).get("options", {})
+    usual = Preparation().model_dump(mode="json")
+    changed = {key: value for key, value in chosen.items() if value != usual.get(key)}
+    return {key: ",".join(value) if isinstance(value, list) else value for key, value in changed.items()}
+
+
+def _under_one_name(rows: Sequence[dict[str, Any]]) -> set[str]:
+    """Names that stand for graphs from more than one place."""
+    places: dict[str, set[Any]] = {}
+    for row in rows:
+        places.setdefault(row["dataset"], set()).add(row["path"])
+    return {name for name, found in places.items() if len(found) > 1}
 
 
 def _changed(record: Record) -> dict[str, Any]:

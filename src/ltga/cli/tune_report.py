@@ -123,8 +123,8 @@ def sentences(tuned: Tuned, asked: Request) -> list[str]:
     states = [trial.state for trial in tuned.trials]
     lost = "".join(f", {states.count(state)} {state}" for state in ("failed", "cut short") if state in states)
     said = [
-        f"{len(states)} trials{lost}. Settings were chosen on the validation part; the test part was looked at once, "
-        "for the chosen run."
+        f"{len(states)} trials{lost}. Settings were chosen on the validation part alone; the test score "
+        "shown is that of the chosen run."
     ]
     usual = tuned.candidates.plan(tuned.method, {}).protocol
     if all(getattr(usual, name) == value for name, value in tuned.settings.items()):

@@ -177,6 +177,7 @@ def check_graph(data: Data, name: str, *, needs: Sequence[str] = ("x", "y", "edg
     stated = data.get("num_nodes", x.shape[0])
     if not isinstance(stated, Integral) or stated != x.shape[0]:
         raise DataError(f"{name}: data.num_nodes is {str(stated)[:40]!r}, but x has {x.shape[0]} rows; leave it out")
+    refuse_edge_weight(data, name)
     if data.get("edge_attr") is not None:
         if not isinstance(data.edge_attr, Tensor) or data.edge_attr.is_complex():
             kind = data.edge_attr.dtype if isinstance(data.edge_attr, Tensor) else type(data.edge_attr).__name__
@@ -186,6 +187,16 @@ def check_graph(data: Data, name: str, *, needs: Sequence[str] = ("x", "y", "edg
                 f"{name}: expected edge_attr of shape [{edge_index.shape[1]}, D], got {list(data.edge_attr.shape)}"
             )
         _check_finite(data.edge_attr, f"{name}: edge attribute", "edge")
+
+
+def refuse_edge_weight(data: Data, name: str) -> None:
+    """Raise for weights of edges under PyG's other name for them, which nothing here would look at."""
+    if data.get("edge_weight") is not None:
+        there = "" if data.get("edge_attr") is None else " beside data.edge_attr"
+        raise DataError(
+            f"{name}: data.edge_weight{there} would be ignored; attention reads data.edge_attr, so put the weights "
+            "there (data.edge_attr = data.edge_weight), and delete data.edge_weight"
+        )
 
 
 def _check_finite(values: Tensor, what: str, owner: str) -> None:

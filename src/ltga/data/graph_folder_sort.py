@@ -159,7 +159,7 @@ def without_repeats(
             at = int(same.argmax())
             raise DataError(
                 f"{where}: the edge from node {source[at]} to node {target[at]} (numbered from 0) is there twice; "
-                "keep one of them"
+                "keep one of them, or prepare the tables (--prepare repeated_edges=sum)"
             )
         if not same.all():
             yield target[~same], source[~same], None if carried is None else carried[~same]

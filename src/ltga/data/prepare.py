@@ -23,7 +23,7 @@ from ltga.data.node_dataset import NodeDataset
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
-from ltga.data.table_cells import text_of
+from ltga.data.table_cells import padded, text_of
 from ltga.data.table_edges import Edges, merge_of, note_strangers, positions, without_repeats
 from ltga.data.table_features import FittedTable, edge_attributes, node_features
 from ltga.data.table_labels import read_labels, read_splits
@@ -257,10 +257,16 @@ def _check_names(tables: Tables, options: Preparation, problems: Problems) -> No
     named += [
         (option, chosen[option], there) for option, there in (("split", nodes), ("weight", edges)) if option in chosen
     ]
+    needed = {options.id: "ids", options.source: "ends of edges", options.target: "ends of edges"}
+    if options.predict != "links":
+        needed |= dict.fromkeys(label_columns(options, nodes), "labels")
     for option, name, there in named:
         if name not in there:
             hint = did_you_mean(name, there, f"found {', '.join(there)}")
             problems.add(tables.where, f"{option}={name}: there is no such column", 1, hint, "error")
+        elif option in ("drop", "categorical") and name in needed:
+            what = f"{option}={name}: the column has the {needed[name]} and is no feature"
+            problems.add(tables.where, what, 1, "leave the option out", "error")
 
 
 def _named_once(tables: Tables, options: Preparation, problems: Problems) -> tuple[pd.DataFrame, np.ndarray]:
@@ -272,6 +278,10 @@ def _named_once(tables: Tables, options: Preparation, problems: Problems) -> tup
         return made, np.arange(len(made))
     nodes = tables.nodes
     text = text_of(nodes[options.id])
+    spaced = padded(nodes[options.id])
+    if spaced.size:
+        what = f"{options.id} {nodes[options.id].iloc[spaced[0]]!r} has spaces around it"
+        problems.add(tables.node_table, what, spaced, "left out, in predictions too", "mended")
     codes = text.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     blank = np.flatnonzero(pc.equal(text, "").to_numpy(zero_copy_only=False))
     problems.add(tables.node_table, f"{options.id} is blank", blank, "every node needs an id", "error")

@@ -208,7 +208,10 @@ def _check_options(tables: CollectionTables, options: Preparation, problems: Pro
                 hint = did_you_mean(name, every, f"found {', '.join(every)}")
                 problems.add(where, f"{option}={name}: there is no such column", 1, hint, "error")
     if options.predict == "links":
-        raise InputError("prepare: predict=links is for one graph; a collection has a target for each graph")
+        raise InputError(
+            f"prepare: links are predicted in one graph, and {where} holds many, each with a target; leave out "
+            "--task link (or predict=links)"
+        )
     strange = [name for name in options.changed if name not in _OF_GRAPHS]
     if tables.of_molecules and strange:
         what = f"{strange[0]}={getattr(options, strange[0])}: molecules have features of their own"

@@ -14,7 +14,15 @@ from ltga.errors import DataError
 
 
 class MendedWarning(UserWarning):
-    """Data were changed while they were prepared; the options of `ltga.data.Preparation` can forbid it."""
+    """Data were changed while they were prepared; the options of `ltga.data.Preparation` can forbid it.
+
+    Attributes:
+        notes: what was mended or is worth knowing, a line each, uncut.
+    """
+
+    def __init__(self, text: str, notes: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.notes = tuple(notes)
 
 
 Weight = Literal["error", "mended", "note"]
@@ -95,12 +103,12 @@ class Problems:
             listed = " | ".join(map(str, errors))
             raise DataError(f"{where}: {len(errors)} problems: {in_a_line(listed, _LONGEST_LINE * 2)}")
 
-    def warn(self, where: str) -> None:
-        """Warn in one line of what was changed in the data, for who does not read the notes."""
+    def warn(self, where: str, kept: str = "dataset.notes") -> None:
+        """Warn in one line of what was changed in the data, for who does not read the notes, which are `kept` there."""
         mended = [str(problem) for problem in self.found if problem.weight == "mended"]
         if mended:
             listed = in_a_line(" | ".join(mended), _LONGEST_LINE)
-            warnings.warn(f"{where}: mended: {listed} (all: dataset.notes)", MendedWarning, stacklevel=4)
+            warnings.warn(MendedWarning(f"{where}: mended: {listed} (all: {kept})", self.notes), stacklevel=4)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.found))

@@ -34,9 +34,9 @@ def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path 
     """
     kind, name = _told(reading, "format"), _told(reading, "name")
     if kind == "collection" and "preparation" in reading:
-        return prepare_graphs_like(reading, _place(reading, source)).collection(name)
+        return prepare_graphs_like(reading, source).collection(name)
     if "preparation" in reading:
-        prepared = prepare_like(reading, _place(reading, source))
+        prepared = prepare_like(reading, source)
         return replace(prepared, tables=replace(prepared.tables, name=name)).dataset()
     if kind == "named":
         return load_dataset(name if source is None else source, root)
@@ -46,15 +46,17 @@ def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path 
 def prepare_like(reading: Mapping[str, Any], source: Any, new_category: str | None = None) -> PreparedGraph:
     """Another graph, or the same one grown, prepared as the graph of `reading` was; labels may be missing there.
 
+    Without a `source` it is the graph of `reading`, as it is now.
     `new_category` as in `Preparation`, if it is not to be as it was then.
     """
     if "preparation" not in reading:
         raise InputError("reading: this graph was not made from tables, so there is no preparation to repeat")
-    return _with_new(_fitted(FittedPreparation, reading), new_category).apply(source)
+    return _with_new(_fitted(FittedPreparation, reading), new_category).apply(_place(reading, source))
 
 
 def prepare_graphs_like(reading: Mapping[str, Any], folder: Any, new_category: str | None = None) -> PreparedCollection:
     """The graphs of another folder, prepared as the collection of `reading` was; targets may be missing there."""
+    folder = _place(reading, folder)
     if not isinstance(folder, str | Path) or not is_collection(folder):
         raise InputError(f"GRAPH: {folder} is no folder with graphs.csv (or .parquet), as the run's was")
     return _with_new(_fitted(FittedCollection, reading), new_category).apply(folder)

@@ -82,6 +82,20 @@ def _trimmed(text: pa.Array) -> pa.Array:
     return pc.utf8_trim_whitespace(pc.fill_null(text, ""))
 
 
+def padded(series: pd.Series) -> np.ndarray:
+    """The positions of cells of text with spaces around it, which `text_of` leaves out.
+
+    >>> padded(pd.Series(["a", " b", "c "])).tolist(), padded(pd.Series([1, 2])).tolist()
+    ([1, 2], [])
+    """
+    if not _is_text(series):
+        return np.empty(0, dtype=np.int64)
+    cells = series.to_numpy() if series.dtype == object else series.array
+    text = pc.fill_null(pa.array(cells, pa.large_string(), from_pandas=True), "")
+    text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+    return np.flatnonzero(pc.not_equal(text, pc.utf8_trim_whitespace(text)).to_numpy(zero_copy_only=False))
+
+
 @dataclass(frozen=True)
 class Numbers:
     """A column as numbers `[R]` (float64, NaN where there is none), where it is empty, and where it is no number."""
@@ -118,6 +132,8 @@ def _spoken_numbers(text: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     lower = pd.Series(pc.utf8_lower(text).to_numpy(zero_copy_only=False), dtype=object)
     empty = lower.isin(NO_NUMBER).to_numpy()
     values = pd.to_numeric(lower.where(~empty, None), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    if not np.isin(values[~np.isnan(values)], list(_WORDS.values())).all():
+        return values, empty  # true among numbers such as 2.5 has strayed there
     words = lower.map(_WORDS).to_numpy(dtype=np.float64, na_value=np.nan)
     return np.where(np.isnan(words), values, words), empty
 

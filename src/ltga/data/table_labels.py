@@ -87,6 +87,13 @@ def _check(
         rows = np.flatnonzero(pc.is_in(text, value_set=pa.array(words, text.type)).to_numpy(zero_copy_only=False))
         if rows.size:
             problems.add(where, f"{options.label} is {text[int(rows[0])].as_py()!r}", rows, action, weight)
+    alike: dict[str, list[str]] = {}
+    for name in classes:
+        alike.setdefault(name.casefold(), []).append(name)
+    for names in alike.values():
+        if len(names) > 1:
+            what = f"{' and '.join(repr(name[:40]) for name in names[:3])} differ in capitals only"
+            problems.add(place, what, len(names), f"taken as {len(names)} classes; mend them if they are one", "note")
     sizes = np.bincount(y[y >= 0], minlength=len(classes))
     labelled = int(sizes.sum())
     if labelled == 0:

@@ -68,9 +68,14 @@ def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, proble
         cells = sum(count for word, count in counts.items() if SEPARATOR in word)
         problems.add(place, f"has cells with {SEPARATOR!r}", cells, action, "note")
         return "labels"
-    if len(counts) <= _FEW or not all(is_number(word) for word in counts):
+    if not all(is_number(word) for word in counts):
         return "classes"
     what = f"{len(counts):,} different numbers"
+    if len(counts) <= _FEW:
+        if any(float(word) % 1 for word in counts):
+            action = "taken as classes; to predict a number: predict=number"
+            problems.add(place, what, sum(counts.values()), action, "note")
+        return "classes"
     if kind_of_words(counts) == "number":
         problems.add(place, what, sum(counts.values()), "a number is predicted (predict=number)", "note")
         return "number"

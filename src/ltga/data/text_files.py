@@ -15,6 +15,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"PAR1", b"\xd0\xcf\x11\xe0")  # zip and xlsx, gzip, Parquet, xls
 _LOOKED_AT = 4096
 _MANY = 0.3  # of the bytes of plain English in UTF-16, half are zero
 
@@ -52,6 +53,8 @@ def encoding_hint(content: bytes, path: str | Path, option: bool = True) -> str:
     >>> print(encoding_hint("é".encode("cp1252"), "nodes.csv"))
     it looks like cp1252; convert it (iconv -f cp1252 -t utf-8 nodes.csv > new), or say encoding=cp1252
     """
+    if content.startswith(_PACKED) or (wide_encoding(content) is None and b"\0" in content):
+        return "it is no text at all but a binary file; write the table as CSV (a spreadsheet: save as CSV)"
     if wide_encoding(content) is None and reads_as(content, "utf-8"):
         return "it looks like utf-8; give all tables in one encoding"
     looks = wide_encoding(content) or ("cp1252" if reads_as(content, "cp1252") else "latin-1")

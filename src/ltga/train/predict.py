@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ltga.data import Dataset, GraphFolder, NeighborSampler
-from ltga.data.dataset import check_graph
+from ltga.data.dataset import check_graph, refuse_edge_weight
 from ltga.data.mapped_rows import MappedRows
 from ltga.errors import InputError
 from ltga.nn.interface import Network
@@ -101,6 +101,7 @@ def check_preparation(record: RunRecord, data: Any) -> None:
 
 def as_trained(data: Data, described: Mapping[str, int | None]) -> Data:
     """The graph's features in the form the network knows, or an error that says what differs."""
+    refuse_edge_weight(data, "data")
     graph = Data(edge_index=data.get("edge_index"))
     x, edge_attr = data.get("x"), data.get("edge_attr")
     graph.x = x.to(torch.float32) if isinstance(x, Tensor) else x

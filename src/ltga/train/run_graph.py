@@ -10,7 +10,10 @@ from typing import Any
 from torch_geometric.data import Data
 
 from ltga.data import Dataset, GraphFolder, MendedWarning, NodeDataset, load_dataset, load_graph, open_graph_folder
+from ltga.data.collection_tables import is_collection
+from ltga.data.dataset_names import looks_like_a_path
 from ltga.data.graph_folder_files import is_graph_folder
+from ltga.data.own_graph import is_table_source
 from ltga.data.readings import prepare_like, read_again
 from ltga.errors import InputError
 from ltga.train.finished import Run
@@ -65,18 +68,18 @@ def graph_to_predict(
         opened = open_graph_folder(folder)
         _check_prepared_alike(reading or {}, opened)
         return opened, FolderNames(opened)
-    if source is not None and reading is not None and "preparation" in reading:
+    if isinstance(source, str | Path) and looks_like_a_path(str(source)) and is_collection(source):
+        raise InputError(f"GRAPH: {source} holds many graphs, and the run is on the nodes of one; give one graph")
+    if reading is not None and "preparation" in reading:
         prepared = prepare_like(reading, source, new_category)
+        prepared.problems.warn(prepared.tables.where, "the warning's notes")
         return prepared.data(), prepared.node_ids
     if run.typed.config.task is not None:
         dataset = graph_of(run) if reading is not None and source is None else _any_graph(run, source, root)
     else:
+        if (reading or {}).get("format") == "graph folder":
+            _refuse_tables(source)
         dataset = graph_of(run) if source is None else load_graph(source, root)
-        if (reading or {}).get("format") == "graph folder" and "preparation" in (dataset.reading or {}):
-            raise InputError(
-                f"GRAPH: {source} would be prepared anew (scaled, for example), and the run was made on a graph "
-                "folder; write it to one with `ltga convert`, as the run's graph was, and give that"
-            )
     return dataset.data, ids_of(dataset)
 
 
@@ -86,6 +89,16 @@ def _check_prepared_alike(reading: Mapping[str, Any], folder: GraphFolder) -> No
     if wanted is not None and wanted != folder.preparation:
         raise InputError(
             f"GRAPH: {folder.path} was not prepared as the run's graph was; give its tables, which then are"
+        )
+
+
+def _refuse_tables(source: Any) -> None:
+    """Raise for tables where the run was made on a graph folder."""
+    path = Path(source).expanduser() if isinstance(source, str | Path) and looks_like_a_path(str(source)) else None
+    if path is not None and path.exists() and is_table_source(path) and not is_graph_folder(path):
+        raise InputError(
+            f"GRAPH: {source} would be prepared anew (scaled, for example), and the run was made on a graph "
+            "folder; write it to one with `ltga convert`, as the run's graph was, and give that"
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import reprlib
 import zipfile
 from collections.abc import Mapping
@@ -91,7 +92,9 @@ def read_record(path: str | Path) -> Record:
 def read_stored(path: str | Path) -> Stored:
     """The record stored at ``path``, and its checksums."""
     path = Path(path)
-    stored = decode_record(_content(path), str(path))
+    own = re.fullmatch("[0-9a-f]{64}", path.stem) is not None  # else it may be somebody's data
+    remedy = "delete it and run again" if own else "give a run by the first digits of its id (`ltga runs`), or its file"
+    stored = decode_record(_content(path), str(path), remedy)
     if path.stem != stored.typed.id:
         raise RecordError(
             f"{path}: holds the record of another run, {stored.typed.id}; give it that name, or delete it"

@@ -180,6 +180,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("no such task", {"task": "edges"}, "task: got 'edges'; use one of 'node', 'link', 'graph'"),
     ("a split that is not there", {"split": 99}, "split: got 99"),
     ("no seed", {"seed": -1}, "seed: expected a whole number from 0"),
+    ("weights of no classes", {"protocol": {"class_weights": True}}, "node regression has no classes to weigh"),
     ("its links", {"task": "link"}, "task: heights is for node regression; use task='node'"),
 ]  # fmt: skip
 

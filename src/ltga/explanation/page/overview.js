@@ -7,7 +7,7 @@ function tiles() {
   const values = run.head_table.map((row) => row.q);
   const range = `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)} over layers and heads`;
   add(`Mean ${run.letter}`, mean.toFixed(2), run.learned ? `learned, ${range}` : run.normalizer === "softmax" ? "softmax, fixed" : "fixed");
-  add("Exact zeros", percent(run.zero_share), "of all weights, self-loops aside");
+  add("Exact zeros", percent(run.zero_share), `of all weights, self-loops aside (${percent(run.zero_share_with_loops)} with them, as in tables of methods)`);
   add("Ignored by everyone", run.unanimous.toLocaleString("en"), `of ${run.edges.toLocaleString("en")} edges, in every layer and head`);
   if (run.planted) {
     const none = run.planted.of_ignored === null;

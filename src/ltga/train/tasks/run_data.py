@@ -81,10 +81,11 @@ def graphs_to_predict(
     reading = run.typed.reading or {}
     prepared: PreparedCollection | None = None
     if reading.get("format") == "collection" and "preparation" in reading:
-        prepared = prepare_graphs_like(reading, source or reading["path"], new_category)
+        prepared = prepare_graphs_like(reading, source, new_category)
     elif source is not None and looks_like_a_path(str(source)):
         prepared = molecules_of(source)
     if prepared is not None:
+        prepared.problems.warn(str(prepared.tables.folder), "the warning's notes")
         return prepared.graphs, prepared.graph_names
     found = read_for(run, None, root, load_dataset) if source is None else load_dataset(source, root)
     if not isinstance(found, GraphCollection):

@@ -175,6 +175,8 @@ def plan_task(
     if left_open and isinstance(data, LinkSplit) and link_task.only_names(data):
         protocol = protocol.with_overrides(residual=False)
     teaching = float(data.split(split)[0].double().mean()) if isinstance(data, NodeDataset) else 1.0
+    if protocol.class_weights and ("regression" in task or "link" in task):
+        raise InputError(f"class_weights: {task} has no classes to weigh; leave it out")
     protocol, _ = settle(protocol, _nodes(data), teaching)
     config = configuration(data.name, fingerprint(data), split, find_method(method).name, protocol.settings(), seed) | {
         "task": task,
