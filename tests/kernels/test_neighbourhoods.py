@@ -11,10 +11,11 @@ import scipy.sparse
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ltga import LTGAError
 from ltga.kernels import Neighbourhoods, neighbourhoods
-from ltga.kernels.runtime.neighbourhoods import _known, sorted_structure, with_self_loops
+from ltga.kernels.runtime.neighbourhoods import _known, mean_features, sorted_structure, with_self_loops
 from ltga.kernels.runtime.neighbourhoods import neighbourhoods as module_function
 from ltga.nn import LTGAConv
 
@@ -242,3 +243,14 @@ def test_copies_and_devices():
     assert all(torch.equal(a, b) for a, b in zip(moved.structure, nb.structure))
     assert moved.num_edges == 2
     assert module_function is neighbourhoods
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("nodes", "edges"), [(3, 0), (40, 90), (30, 3000)])
+def test_features_of_self_loops_are_pygs(nodes, edges, dtype):
+    edge_index, edge_attr = torch.randint(0, nodes, (2, edges)), torch.randn(edges, 3, dtype=dtype)
+    kept, expected = add_self_loops(*remove_self_loops(edge_index, edge_attr), fill_value="mean", num_nodes=nodes)
+    graph = neighbourhoods(edge_index, nodes, nodes, True)
+    for order in (edge_attr, edge_attr.t().contiguous().t(), torch._neg_view(-edge_attr)):
+        torch.testing.assert_close(mean_features(edge_index, order, graph), expected)
+    assert torch.equal(graph.edge_index, kept)

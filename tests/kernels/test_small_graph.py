@@ -16,17 +16,22 @@ KINDS = {
     "edge": {"index": "edge"},
     "entmax": {"normalizer": "entmax"},
     "dropout": {"dropout": 0.3},
+    "edge features": {"edge_dim": 3},
+    "edge features, averaged": {"edge_dim": 70, "concat": False, "normalizer": "entmax"},
 }
 
 
 def results(layer, x, edge_index, unpack=lambda value: value):
     layer.zero_grad()
-    x = x.clone().requires_grad_()
+    x, edge_attr = x.clone().requires_grad_(), None
     torch.manual_seed(3)
+    if layer.edge_dim is not None:
+        edge_attr = torch.randn(edge_index.size(1), layer.edge_dim, requires_grad=True)
     with torch.autograd.graph.saved_tensors_hooks(lambda value: value, unpack):
-        out = layer(x, edge_index)
+        out = layer(x, edge_index, edge_attr)
     (out * torch.arange(out.numel()).view_as(out).cos()).sum().backward()
-    return [out, x.grad, *(parameter.grad for parameter in layer.parameters())]
+    of_edges = None if edge_attr is None else edge_attr.grad
+    return [out, x.grad, of_edges, *(parameter.grad for parameter in layer.parameters())]
 
 
 def case(options, nodes, edges, channels=16):
@@ -81,13 +86,13 @@ def test_saved_tensors_may_come_back_in_another_order_of_memory(change):
     def unpack(value):
         return change(value) if value.dim() == 2 else value
 
-    given = case({}, 40, 90)
+    given = case({"edge_dim": 3}, 40, 90)
     for one, other in zip(results(*given), results(*given, unpack), strict=True):
         assert torch.equal(one, other)
 
 
 def test_saved_tensors_of_another_type_are_no_addresses():
-    layer, x, edge_index = case({}, 40, 90)
+    layer, x, edge_index = case({"edge_dim": 3}, 40, 90)
 
     def halved(value):
         return value.half() if value.shape == (len(value), 4) and value.is_floating_point() else value

@@ -24,6 +24,10 @@ KINDS = {
     "averaged, no bias": {"concat": False, "bias": False},
     "dropout": {"dropout": 0.4, "add_self_loops": False},
     "other way": {"flow": "target_to_source", "index": "edge"},
+    "edge features": {"edge_dim": 3},
+    "edge features, other way": {"edge_dim": 1, "flow": "target_to_source", "dropout": 0.3, "concat": False},
+    "edge features, entmax": {"edge_dim": 3, "normalizer": "entmax", "add_self_loops": False, "index_start": 1.4},
+    "edge features, filled with ones": {"edge_dim": 2, "fill_value": 1.0, "index": "edge"},
 }
 
 
@@ -41,17 +45,26 @@ def features(dtype=torch.float32, wants_gradient=True):
     return torch.randn(NODES, FEATURES, dtype=dtype, generator=generator).requires_grad_(wants_gradient)
 
 
+def of_edges(layer, dtype=torch.float32, wants_gradient=False):
+    if layer.edge_dim is None:
+        return None
+    generator = torch.Generator().manual_seed(4)
+    made = torch.randn(EDGE_INDEX.size(1), layer.edge_dim, dtype=dtype, generator=generator)
+    return made.requires_grad_(wants_gradient)
+
+
 def takes_one_step(layer, x):
-    return may_take_one_step(layer, x, EDGE_INDEX, conv._STEPS)
+    return may_take_one_step(layer, x, EDGE_INDEX, of_edges(layer, x.dtype), conv._STEPS)
 
 
 def result(layer, wants_gradient):
-    x = features(wants_gradient=wants_gradient)
+    x, edge_attr = features(wants_gradient=wants_gradient), of_edges(layer, wants_gradient=wants_gradient)
     layer.zero_grad()
     torch.manual_seed(3)
-    out = layer(x, EDGE_INDEX)
+    out = layer(x, EDGE_INDEX, edge_attr)
     (out * torch.arange(out.numel()).view_as(out).cos()).sum().backward()
-    return [out, x.grad, *(parameter.grad for parameter in layer.parameters())]
+    of_edge_attr = None if edge_attr is None else edge_attr.grad
+    return [out, x.grad, of_edge_attr, *(parameter.grad for parameter in layer.parameters())]
 
 
 @pytest.mark.parametrize("wants_gradient", [True, False])
@@ -65,15 +78,16 @@ def test_same_bits_as_the_long_way(kind, wants_gradient, monkeypatch):
         assert (one is None and other is None) or torch.equal(one, other)
 
 
-@pytest.mark.parametrize("kind", ["head", "edge", "entmax"])
+@pytest.mark.parametrize("kind", ["head", "edge", "entmax", "edge features"])
 def test_second_derivatives(kind):
     layer = layer_of(KINDS[kind], torch.double, heads=2)
-    values = [features(torch.double), *layer.parameters()]
+    values, edge_attr = [features(torch.double), *layer.parameters()], of_edges(layer, torch.double)
     names = [name for name, _ in layer.named_parameters()]
 
     def gradients(way):
         layer.backend = way
-        out = torch.func.functional_call(layer, dict(zip(names, values[1:], strict=True)), (values[0], EDGE_INDEX))
+        own = dict(zip(names, values[1:], strict=True))
+        out = torch.func.functional_call(layer, own, (values[0], EDGE_INDEX, edge_attr))
         first = torch.autograd.grad((out**2).sum(), values, create_graph=True)
         return torch.autograd.grad(sum((grad**2).sum() for grad in first), values)
 
@@ -85,7 +99,7 @@ def test_second_derivatives(kind):
 @pytest.mark.parametrize("kind", ["head", "edge"])
 def test_parameters_may_change_before_a_first_derivative_only(kind):
     layer = layer_of(KINDS[kind])
-    expected = result(layer, wants_gradient=False)[2:]
+    expected = result(layer, wants_gradient=False)[3:]
     layer.zero_grad()
     x = features(wants_gradient=False)
     for twice in (False, True):
@@ -118,6 +132,38 @@ class Doubled(nn.Module):
 
 def instance_method(conv):
     conv.message = lambda x_j, alpha: x_j * alpha.unsqueeze(-1)
+
+
+ODD_FEATURES = {
+    "of too few edges": lambda given: given[1:],
+    "of another type": lambda given: given.double(),
+    "one number an edge": lambda given: given[:, 0],
+    "none at all": lambda given: given[:, :0],
+    "too many": lambda given: given.repeat(1, 2),
+    "a subclass": lambda given: given.as_subclass(OwnTensor),
+    "sparse": lambda given: given.to_sparse(),
+}
+
+
+class OwnTensor(torch.Tensor):
+    pass
+
+
+@pytest.mark.parametrize("odd", ODD_FEATURES)
+def test_odd_features_of_edges_go_the_long_way(odd):
+    layer = layer_of(KINDS["edge features"])
+    given = ODD_FEATURES[odd](of_edges(layer))
+    assert not may_take_one_step(layer, features(), EDGE_INDEX, given, conv._STEPS)
+    layer.lin_edge = nn.Linear(3, 20)  # with a bias, which PyG's has not
+    assert not takes_one_step(layer, features())
+
+
+def test_gradients_of_edge_features_by_differences():
+    layer = layer_of(KINDS["edge features"], torch.double, heads=2)
+    x, edge_attr = features(torch.double), of_edges(layer, torch.double, wants_gradient=True)
+    assert torch.autograd.gradcheck(
+        lambda *given: layer(given[0], EDGE_INDEX, given[1]), (x, edge_attr), fast_mode=True
+    )
 
 
 TOUCHES = {

@@ -12,9 +12,18 @@ from torch_geometric.utils import add_self_loops, is_sparse, is_torch_sparse_ten
 from torch_geometric.utils.sparse import set_sparse_value
 
 from ltga.errors import GraphError
-from ltga.kernels.operators.dispatch import is_observed
+from ltga.kernels.operators.dispatch import is_observed, transformed
+from ltga.kernels.runtime.backends import has_compiled_kernels
 from ltga.kernels.runtime.memo import TensorMemo
-from ltga.kernels.runtime.neighbourhoods import Edges, Neighbourhoods, build_neighbourhoods, neighbourhoods, plain_edges
+from ltga.kernels.runtime.neighbourhoods import (
+    Edges,
+    Neighbourhoods,
+    build_neighbourhoods,
+    mean_features,
+    neighbourhoods,
+    plain_edges,
+)
+from ltga.nn.entitlement import is_ordinary
 
 CheckFeatures = Callable[[Tensor, int], Tensor]
 
@@ -65,6 +74,8 @@ def edges_of(
     if edge_attr is None:
         return edges, None
     edge_attr = check(edge_attr, adjacency.size(1))
+    if self_loops and fused and fill_value == "mean" and _may_fill(adjacency, edge_attr, edges):
+        return edges, mean_features(adjacency, edge_attr, edges)
     if self_loops:
         kept, edge_attr = _without_loops(adjacency, edge_attr)
         kept, edge_attr = add_self_loops(kept, edge_attr, fill_value=fill_value, num_nodes=nodes)
@@ -79,6 +90,15 @@ def _edges_of_tensor(edge_index: Tensor, sources: int, targets: int, loops: bool
     if is_observed():
         return build_neighbourhoods(edge_index.flip(0) if flip else edge_index, sources, targets, loops)
     return neighbourhoods(edge_index, sources, targets, loops, flip)
+
+
+def _may_fill(edge_index: Tensor, edge_attr: Tensor, edges: Edges) -> bool:
+    """Whether compiled code may make the features of self-loops: nobody differentiates them or looks on."""
+    given = edge_attr.requires_grad and torch.is_grad_enabled()
+    if given or is_observed() or transformed() or edges.num_sources != edges.num_targets:
+        return False
+    ordinary = is_ordinary(edge_index) and is_ordinary(edge_attr) and edge_index.is_cpu and edge_attr.is_cpu
+    return ordinary and edge_attr.dtype in (torch.float32, torch.float64) and has_compiled_kernels()
 
 
 _proper: TensorMemo[Tensor] = TensorMemo()

@@ -154,9 +154,9 @@ class LTGAConv(GATv2Conv):
             draws: where the dropout of attention weights takes its random numbers from; torch if left out.
         """
         draws = (draws or Draws()) if self.training and self.dropout > 0.0 else None
-        simple = edge_attr is None and size is None and not return_attention_weights
-        if simple and may_take_one_step(self, x, edge_index, _STEPS):
-            return in_one_step(self, x, edge_index, draws)
+        simple = size is None and not return_attention_weights
+        if simple and may_take_one_step(self, x, edge_index, edge_attr, _STEPS):
+            return in_one_step(self, x, edge_index, edge_attr, draws)
         inputs, weights = self._inputs(x, edge_index, edge_attr, size), None
         if isinstance(inputs.edges, Neighbourhoods):
             scores = self._scores()

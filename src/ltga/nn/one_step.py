@@ -25,7 +25,7 @@ _BOUNDED = {
 }  # as now: a user may change the class later
 
 
-def may_take_one_step(layer: Any, x: Any, edge_index: Any, methods: Mapping[str, Any]) -> bool:
+def may_take_one_step(layer: Any, x: Any, edge_index: Any, edge_attr: Any, methods: Mapping[str, Any]) -> bool:
     """Whether :func:`in_one_step` is what ``layer`` would give; whatever is unusual or wrong goes the long way."""
     if is_observed() or torch.is_autocast_enabled("cpu") or not may_compile(layer.backend, x):
         return False
@@ -36,7 +36,21 @@ def may_take_one_step(layer: Any, x: Any, edge_index: Any, methods: Mapping[str,
     parts = layer._modules
     if parts.get("modifier") is not None or parts.get("res") is not None:
         return False
+    if edge_attr is not None and not _edges_fit(layer, x, edge_index, edge_attr):
+        return False
     return _parameters_fit(layer, x) and may_fuse(layer, edge_index, (), methods)
+
+
+def _edges_fit(layer: Any, x: Tensor, edge_index: Tensor, edge_attr: Any) -> bool:
+    """Whether the features of edges, and their weights, are what the layer was built for."""
+    linear = layer._modules.get("lin_edge")
+    if linear is None or not is_plain_linear(linear) or not (_is_matrix(edge_attr) and edge_attr.is_cpu):
+        return False
+    edges, features = edge_attr.shape
+    weight, shape = linear.weight, (layer.heads * layer.out_channels, features)
+    if features == 0 or edge_index.shape != (2, edges) or weight.shape != shape or not weight.is_cpu:
+        return False
+    return linear.bias is None and weight.dtype == edge_attr.dtype == x.dtype  # type: ignore[no-any-return]
 
 
 def _parameters_fit(layer: Any, x: Tensor) -> bool:
@@ -67,17 +81,23 @@ def _parameters_fit(layer: Any, x: Tensor) -> bool:
     return True
 
 
-def in_one_step(layer: Any, x: Any, edge_index: Tensor, draws: Draws | None) -> Tensor:
-    """``layer`` on features and edges that :func:`may_take_one_step` has looked at; dropout by ``draws`` if any."""
-    flip = layer.flow != "source_to_target"
-    graph = neighbourhoods(edge_index, len(x), len(x), layer.add_self_loops, flip)
+def in_one_step(layer: Any, x: Any, edge_index: Tensor, edge_attr: Tensor | None, draws: Draws | None) -> Tensor:
+    """``layer`` on what :func:`may_take_one_step` has looked at; dropout by ``draws`` if any."""
+    attributes = None
+    if edge_attr is None:
+        flip = layer.flow != "source_to_target"
+        graph = neighbourhoods(edge_index, len(x), len(x), layer.add_self_loops, flip)
+    else:
+        graph, attributes = layer._edges(edge_index, edge_attr, len(x), len(x), True)
     q, in_csr_order, bound = _index(layer, x, graph)
     q = q if q.dtype == x.dtype else q.to(x.dtype)
     keep = None
     if draws is not None:
         keep = draws.mask(graph.num_edges, layer.heads, layer.dropout, x.dtype, x.device)
     left, right = layer.lin_l, layer.lin_r
-    operands = LayerOperands(x, left.weight, left.bias, right.weight, right.bias, layer.att, q, keep, layer.bias)
+    edges = (None, None) if attributes is None else (attributes, layer.lin_edge.weight)
+    ends = left.weight, left.bias, right.weight, right.bias
+    operands = LayerOperands(x, *ends, layer.att, q, keep, layer.bias, *edges)
     kind = Kind(
         SCORINGS["gatv2"], NORMALIZERS[layer.normalizer], layer.negative_slope, layer.out_channels**-0.5,
         not layer.concat, in_csr_order,

@@ -170,8 +170,8 @@ def gatv2_source_heads(  # type: ignore[no-untyped-def]
 
 @intrinsic
 def gatv2_edge_gradient(  # type: ignore[no-untyped-def]
-    typingctx, through, grad_att, att_at, grad_target, at, source, source_at, target, target_at, att, gradient, slope,
-    channels,
+    typingctx, through, through_at, grad_att, att_at, grad_target, at, source, source_at, target, target_at, att,
+    gradient, slope, channels,
 ):  # fmt: skip
     """One head of one edge: with t = source + target and f = gradient (times slope where t <= 0),
 
@@ -182,21 +182,22 @@ def gatv2_edge_gradient(  # type: ignore[no-untyped-def]
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         emit = _Emitter(context, builder, signature, arguments)
-        for width, c in emit.chunks(emit.integer(12), (LANES, TAIL)):
-            own, to_att = builder.add(emit.integer(8), c), builder.add(emit.integer(2), c)
-            to_target = builder.add(emit.integer(4), c)
-            left = emit.load(emit.array(5), builder.add(emit.integer(6), c), width)
-            t = emit.add(left, emit.load(emit.array(7), own, width))
-            full = emit.spread(emit.scalar(10), width)
+        for width, c in emit.chunks(emit.integer(13), (LANES, TAIL)):
+            own, to_att = builder.add(emit.integer(9), c), builder.add(emit.integer(3), c)
+            to_target = builder.add(emit.integer(5), c)
+            left = emit.load(emit.array(6), builder.add(emit.integer(7), c), width)
+            t = emit.add(left, emit.load(emit.array(8), own, width))
+            full = emit.spread(emit.scalar(11), width)
             active = builder.fcmp_ordered(">", t, emit.zeros(width))
-            f = builder.select(active, full, builder.fmul(full, emit.spread(emit.scalar(11), width)))
-            emit.store(emit.multiply_add(f, t, emit.load(emit.array(1), to_att, width)), emit.array(1), to_att, width)
-            passed = builder.fmul(f, emit.load(emit.array(9), own, width))
-            emit.store(passed, emit.array(0), c, width)
-            sent = builder.fadd(emit.load(emit.array(3), to_target, width), passed)
-            emit.store(sent, emit.array(3), to_target, width)
+            f = builder.select(active, full, builder.fmul(full, emit.spread(emit.scalar(12), width)))
+            emit.store(emit.multiply_add(f, t, emit.load(emit.array(2), to_att, width)), emit.array(2), to_att, width)
+            passed = builder.fmul(f, emit.load(emit.array(10), own, width))
+            emit.store(passed, emit.array(0), builder.add(emit.integer(1), c), width)
+            sent = builder.fadd(emit.load(emit.array(4), to_target, width), passed)
+            emit.store(sent, emit.array(4), to_target, width)
         return context.get_dummy_value()
 
     return types.void(
-        through, grad_att, att_at, grad_target, at, source, source_at, target, target_at, att, gradient, slope, channels
-    ), codegen
+        through, through_at, grad_att, att_at, grad_target, at, source, source_at, target, target_at, att, gradient,
+        slope, channels,
+    ), codegen  # fmt: skip

@@ -1,6 +1,8 @@
-"""Sorting a graph's edges by target and by source: counted, not compared, and checked on the way."""
+"""Sorting a graph's edges by target and by source, counted and checked; and the features of its self-loops."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from ltga.kernels.numba.scalar import compiled
 
@@ -45,3 +47,29 @@ def sort_edges(edges, source_row, sources, targets, loops, kept, ptr, col, perm,
             place[col[k]] = slot + 1
             tcol[slot], tpos[slot] = i, k
     return count
+
+
+@compiled()
+def features_with_loops(edges, given, nodes, filled):  # type: ignore[no-untyped-def]
+    """Features of the edges that are no loops, then for every node the mean over those that end in it, 0 if none do.
+
+    Args:
+        edges: ``[2, E]``, sound; the second row has the ends.
+        given: ``[E, D]``.
+        filled: ``[E without loops + nodes, D]``.
+    """
+    count, start, ends = 0, len(filled) - nodes, np.zeros(nodes, given.dtype)
+    filled[start:] = 0.0
+    for e in range(edges.shape[1]):
+        i = edges[1, e]
+        if edges[0, e] == i:
+            continue
+        for f in range(given.shape[1]):
+            filled[count, f] = given[e, f]
+            filled[start + i, f] += given[e, f]
+        ends[i] += 1
+        count += 1
+    for i in range(nodes):
+        if ends[i] > 1:
+            for f in range(given.shape[1]):
+                filled[start + i, f] /= ends[i]

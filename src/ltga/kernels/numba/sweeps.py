@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ltga.kernels.codes import DOT, GATV2, GIVEN
-from ltga.kernels.numba.edge_vectors import edge_gradients, score_with_edges, with_edge
+from ltga.kernels.numba.edge_vectors import AT_ONCE, edge_gradients, score_with_edges, with_edge
 from ltga.kernels.numba.normalise import end_of_panel, new_room, normalise_rows, normalise_rows_backward
 from ltga.kernels.numba.scalar import borrowing, compiled, leaf, reordered, row
 from ltga.kernels.numba.vectors import (
@@ -207,9 +207,9 @@ def backward_targets(  # type: ignore[no-untyped-def]
     heads, channels = x.shape[1], x.shape[2]
     width, with_edges = heads * channels, edge_attr.shape[0] > 0
     zeros, room = np.zeros(channels, x.dtype), new_room(heads)
-    buffer, through = np.empty((heads, channels), x.dtype), np.empty(channels, x.dtype)
-    every, features = np.arange(edge_attr.shape[1]), np.empty(edge_attr.shape[1], x.dtype)
-    places = np.arange(edge_attr.shape[1])
+    buffer, through = np.empty((heads, channels), x.dtype), np.empty((AT_ONCE if with_edges else 0, width), x.dtype)
+    every, waiting = np.arange(edge_attr.shape[1]), np.arange(AT_ONCE)
+    features = np.empty(max(edge_attr.shape[1], AT_ONCE), x.dtype)
     longest = longest_row(first, last, ptr)
     scratch = np.empty(longest, np.float64)
     rows, factors = np.empty(longest, np.int32), np.empty(longest, x.dtype)
@@ -229,15 +229,14 @@ def backward_targets(  # type: ignore[no-untyped-def]
             start, end = ptr[i], ptr[i + 1]
             if grad_shift.shape[0] > 0 or scale.shape[0] > 0:
                 modifier_gradients(block, start, end, perm, scale, raw, grad_score, grad_scale, grad_shift)
-            if scoring == GIVEN:
-                if grad_given.shape[0] > 0:
-                    back_to_caller(start, end, perm, grad_score, grad_given)
-            elif with_edges:
-                edge_gradients(
-                    block, i, start, end, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope,
-                    dot_scale, grad_score, grad_target, grad_att, grad_edge_attr, grad_edge_weight, every, places,
-                    features, buffer, through,
-                )  # fmt: skip
+            if scoring == GIVEN and grad_given.shape[0] > 0:
+                back_to_caller(start, end, perm, grad_score, grad_given)
+        if with_edges and scoring != GIVEN:
+            edge_gradients(
+                block, panel, stop, ptr, col, perm, x, target, att, edge_attr, edge_weight, scoring == GATV2, slope,
+                dot_scale, grad_score, grad_target, grad_att, grad_edge_attr, grad_edge_weight, every, features, buffer,
+                waiting, through,
+            )  # fmt: skip
         if scoring == GIVEN or with_edges:
             panel = stop
             continue

@@ -46,55 +46,61 @@ def order_of_q(places, q_rows):  # type: ignore[no-untyped-def]
 
 @compiled()
 def forward_graph(  # type: ignore[no-untyped-def]
-    nodes, edges, heads, channels, out_heads, q_rows, blocks, row_work, kind, slope, ptr, col, perm, tptr, tcol, tpos,
-    x, target, att, q, keep, bias, logits, weights, out,
+    nodes, edges, heads, channels, out_heads, q_rows, blocks, row_work, kind, features, slope, ptr, col, perm, tptr,
+    tcol, tpos, x, target, att, q, keep, bias, edge_attr, edge_weight, logits, weights, out,
 ):  # fmt: skip
     """GATv2's attention: logits and weights ``[E, H]`` and out ``[N, out_heads, C]`` with 1 or H of them.
 
     ``q_rows`` is 1 for one q per head, or the number of edges for q in CSR order. ``blocks`` and ``row_work`` are those
-    of :func:`~ltga.kernels.numba.sweeps.cut_rows`.
+    of :func:`~ltga.kernels.numba.sweeps.cut_rows`. Edges have ``features`` features, which may be none.
     """
     bounds, sources, places = sorted_edges(ptr, col, perm, nodes, edges)
     number, wide, per_edge = pointer(x, slope), (nodes, heads, channels), (edges, heads)
-    nothing, nothing3 = carray(number, (0, 0)), carray(number, (0, 0, 0))
+    nothing = carray(number, (0, 0))
+    of_edges = carray(pointer(edge_attr, slope), (edges, features) if features > 0 else (0, 0))
+    by_feature = carray(pointer(edge_weight, slope), (features, heads, channels))
     start = np.zeros((out_heads, channels), nothing.dtype)
     if bias != 0:
         start = carray(pointer(bias, slope), (out_heads, channels))
     order, cuts = order_of_q(places, q_rows), cut_rows(bounds, blocks, row_work)
-    features, targets = carray(number, wide), carray(pointer(target, slope), wide)
+    sent, targets = carray(number, wide), carray(pointer(target, slope), wide)
     vector, index = carray(pointer(att, slope), (heads, channels)), carray(pointer(q, slope), (q_rows, heads))
     mask = carray(pointer(keep, slope), per_edge if keep != 0 else (0, 0))
     scores, shares = carray(pointer(logits, slope), per_edge), carray(pointer(weights, slope), per_edge)
     result = carray(pointer(out, slope), (nodes, out_heads, channels))
-    if channels % LANES == 0:
+    if channels % LANES == 0 and features == 0:
         ends = sorted_edges(tptr, tcol, tpos, nodes, edges)
         rows = rows_of_edges(ends[1], ends[2])
         for block in range(len(cuts) - 1):
             forward_short(
-                cuts[block], cuts[block + 1], bounds, sources, places, rows, order, features, targets, vector, index,
+                cuts[block], cuts[block + 1], bounds, sources, places, rows, order, sent, targets, vector, index,
                 mask, start, kind, slope, scores, shares, result,
             )  # fmt: skip
         return
     for block in range(len(cuts) - 1):
         forward_rows(
-            cuts[block], cuts[block + 1], bounds, sources, places, order, features, targets, vector, nothing, nothing3,
+            cuts[block], cuts[block + 1], bounds, sources, places, order, sent, targets, vector, of_edges, by_feature,
             nothing, nothing, nothing, index, mask, start, GATV2, kind, slope, slope, nothing, scores, shares, result,
         )  # fmt: skip
 
 
 @compiled()
 def backward_graph(  # type: ignore[no-untyped-def]
-    nodes, edges, heads, channels, out_heads, q_rows, blocks, row_work, kind, slope, ptr, col, perm, tptr, tcol, tpos,
-    x, target, att, q, keep, logits, weights, upstream, grad_score, grad_x, grad_target, grad_att, grad_bias, grad_q,
+    nodes, edges, heads, channels, out_heads, q_rows, blocks, row_work, kind, features, slope, ptr, col, perm, tptr,
+    tcol, tpos, x, target, att, q, keep, bias, edge_attr, edge_weight, logits, weights, upstream, grad_score, grad_x,
+    grad_target, grad_att, grad_bias, grad_q, grad_edge_attr, grad_edge_weight,
 ):  # fmt: skip
-    """Gradients of what :func:`forward_graph` takes; grad_x may be 0, and grad_score is room for numbers ``[E, H]``.
+    """Gradients of what :func:`forward_graph` takes; grad_x and grad_edge_attr may be 0.
 
+    The bias is not looked at, and grad_score is room for numbers ``[E, H]``.
     ``grad_q`` is an array: empty, ``[E, H]``, or zeros ``[blocks, H]`` in float64, of which the first row gets the sum.
     """
     bounds, sources, places = sorted_edges(ptr, col, perm, nodes, edges)
     number, wide, per_edge = pointer(x, slope), (nodes, heads, channels), (edges, heads)
-    nothing, nothing3 = carray(number, (0, 0)), carray(number, (0, 0, 0))
-    features, targets = carray(number, wide), carray(pointer(target, slope), wide)
+    nothing, sent, targets = carray(number, (0, 0)), carray(number, wide), carray(pointer(target, slope), wide)
+    of_edges = carray(pointer(edge_attr, slope), (edges, features) if features > 0 else (0, 0))
+    by_feature = carray(pointer(edge_weight, slope), (features, heads, channels))
+    to_edges = carray(pointer(grad_edge_attr, slope), (edges, features) if grad_edge_attr != 0 else (0, 0))
     vector = carray(pointer(att, slope), (heads, channels))
     mask = carray(pointer(keep, slope), per_edge if keep != 0 else (0, 0))
     shares, scores = carray(pointer(weights, slope), per_edge), carray(pointer(grad_score, slope), per_edge)
@@ -103,24 +109,28 @@ def backward_graph(  # type: ignore[no-untyped-def]
     count = len(cuts) - 1
     of_att = np.zeros((count, heads, channels), nothing.dtype)
     of_bias = np.zeros((count, out_heads, channels), nothing.dtype)
+    of_features = np.zeros((count, features, heads, channels), nothing.dtype)
     index, scored = carray(pointer(q, slope), (q_rows, heads)), carray(pointer(logits, slope), per_edge)
     to_target, ends = carray(pointer(grad_target, slope), wide), sorted_edges(tptr, tcol, tpos, nodes, edges)
-    short = channels % LANES == 0
+    short = channels % LANES == 0 and features == 0
     rows = rows_of_edges(ends[1], ends[2]) if short else places
     for block in range(count):
         if short:
             backward_targets_short(
-                block, cuts[block], cuts[block + 1], bounds, sources, places, rows, order, features, targets, vector,
+                block, cuts[block], cuts[block + 1], bounds, sources, places, rows, order, sent, targets, vector,
                 index, mask, kind, slope, scored, shares, above, scores, to_target, of_att, grad_q, of_bias,
             )  # fmt: skip
             continue
         backward_targets(
-            block, cuts[block], cuts[block + 1], bounds, sources, places, order, features, targets, vector, nothing,
-            nothing3, nothing, index, mask, GATV2, kind, slope, slope, nothing, scored, shares, above, nothing, scores,
-            to_target, of_att, grad_q, nothing, nothing, nothing, nothing, carray(number, (0, 0, 0, 0)), of_bias,
+            block, cuts[block], cuts[block + 1], bounds, sources, places, order, sent, targets, vector, of_edges,
+            by_feature, nothing, index, mask, GATV2, kind, slope, slope, nothing, scored, shares, above, nothing,
+            scores, to_target, of_att, grad_q, nothing, nothing, nothing, to_edges, of_features, of_bias,
         )  # fmt: skip
     add_blocks(of_att.reshape(count, -1), carray(pointer(grad_att, slope), (heads * channels,)))
     add_blocks(of_bias.reshape(count, -1), carray(pointer(grad_bias, slope), (out_heads * channels,)))
+    if features > 0:
+        whole = carray(pointer(grad_edge_weight, slope), (features * heads * channels,))
+        add_blocks(of_features.reshape(count, -1), whole)
     if q_rows == 1 and len(grad_q) > 0:
         add_blocks(grad_q[:count], grad_q[0])
     if grad_x == 0:
@@ -128,11 +138,11 @@ def backward_graph(  # type: ignore[no-untyped-def]
     to_source = carray(pointer(grad_x, slope), wide)
     if short:
         backward_sources_short(
-            ends[0], ends[1], ends[2], places, features, targets, vector, mask, slope, shares, above, scores, to_source
+            ends[0], ends[1], ends[2], places, sent, targets, vector, mask, slope, shares, above, scores, to_source
         )
         return
     backward_sources(
-        0, nodes, ends[0], ends[1], ends[2], places, features, targets, vector, nothing, nothing3, mask, GATV2,
+        0, nodes, ends[0], ends[1], ends[2], places, sent, targets, vector, of_edges, by_feature, mask, GATV2,
         slope, slope, shares, above, scores, to_source,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""A whole layer as one step of autograd: both projections, attention over sorted edges, and the bias.
+"""A whole layer as one step of autograd: its projections, attention over sorted edges, and the bias.
 
 The numbers are those of :mod:`.projection` and :mod:`.attention` one after the other. On graphs of some hundred nodes
 the handing over from one step of autograd to the next costs as much as the arithmetic, so there is a single one.
@@ -17,7 +17,7 @@ from ltga.kernels.operators import attention_torch, small_graph
 from ltga.kernels.operators.dispatch import Unsaved, differentiable_gradients, wants_definition
 from ltga.kernels.operators.operands import Kind, Needed, Operands, Results, Structure
 from ltga.kernels.operators.projection import product
-from ltga.kernels.operators.small_graph import Gradients, Scored, came_back_whole, is_small
+from ltga.kernels.operators.small_graph import Gradients, Scored, Wanted, came_back_whole, is_small
 from ltga.kernels.runtime import buffers
 from ltga.kernels.runtime.neighbourhoods import Neighbourhoods
 
@@ -36,6 +36,8 @@ class LayerOperands(NamedTuple):
     q: Tensor  # [1, H] or [E, H]; with a bound [H], numbers of which 1 + bound tanh is taken
     keep: Tensor | None  # [E, H]
     bias: Tensor | None  # [H * C] or [C]
+    edge_attr: Tensor | None = None  # [E, D], in the order of the graph's edge_index
+    edge_weight: Tensor | None = None  # [H * C, D]
 
 
 def attend_features(operands: LayerOperands, graph: Neighbourhoods, kind: Kind, bound: float = 0.0) -> Tensor:
@@ -47,7 +49,7 @@ def attend_features(operands: LayerOperands, graph: Neighbourhoods, kind: Kind, 
         return _Layer.apply(*operands, graph, kind, bound)  # type: ignore[no-any-return]
     if bound > 0:
         operands = operands._replace(q=_bounded(operands.q, bound)[0])
-    return _forward(operands, Structure(*graph.structure), kind)[0]
+    return _forward(operands, Structure(*graph.structure), kind).out
 
 
 def _bounded(raw: Tensor, bound: float) -> tuple[Tensor, Tensor]:
@@ -56,25 +58,37 @@ def _bounded(raw: Tensor, bound: float) -> tuple[Tensor, Tensor]:
     return ((bent if bound == 1.0 else bent * bound) + 1).unsqueeze(0), bent
 
 
-def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """(output, embeddings of sources and targets, weights and logits of the edges)."""
+class _Attended(NamedTuple):
+    out: Tensor
+    scored: Scored
+    weights: Tensor  # [E, H]
+    logits: Tensor  # [E, H]
+
+
+def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> _Attended:
     source, target = product(given.x, given.left, given.left_bias), product(given.x, given.right, given.right_bias)
+    scored = _scored(given, source, target)
     if is_small(graph.col.size(0), given.x.size(0)):
-        scored = Scored(source, target, given.att, given.q, given.keep, given.bias)
         out, weights, logits = small_graph.forward(scored, graph, kind)
-        return out, source, target, weights, logits
+        return _Attended(out, scored, weights, logits)
     from ltga.kernels.operators import attention_numba
 
     out = buffers.empty((len(given.x), given.att.size(2) * (1 if kind.average else given.att.size(1))), source.dtype)
-    found = attention_numba.forward(_attended(given, source, target), graph, kind, out)
-    return out, source, target, found.weights, found.logits
+    found = attention_numba.forward(_attended(scored), graph, kind, out)
+    return _Attended(out, scored, found.weights, found.logits)
 
 
-def _attended(given: LayerOperands, source: Tensor, target: Tensor) -> Operands:
-    _, heads, channels = given.att.shape
-    bias = None if given.bias is None else given.bias.view(-1, channels)
-    nodes = source.view(-1, heads, channels), target.view(-1, heads, channels)
-    return Operands(*nodes, given.att.view(heads, channels), q=given.q, keep=given.keep, bias=bias)
+def _scored(given: LayerOperands, source: Tensor, target: Tensor) -> Scored:
+    weight = None if given.edge_weight is None else given.edge_weight.t().reshape(-1, *given.att.shape[1:])
+    return Scored(source, target, given.att, given.q, given.keep, given.bias, given.edge_attr, weight)
+
+
+def _attended(scored: Scored) -> Operands:
+    _, heads, channels = scored.att.shape
+    bias = None if scored.bias is None else scored.bias.view(-1, channels)
+    nodes = scored.source.view(-1, heads, channels), scored.target.view(-1, heads, channels)
+    edges = scored.edge_attr, scored.edge_weight
+    return Operands(*nodes, scored.att.view(heads, channels), *edges, q=scored.q, keep=scored.keep, bias=bias)
 
 
 class _Layer(torch.autograd.Function):
@@ -85,12 +99,12 @@ class _Layer(torch.autograd.Function):
         if ctx.bound > 0:
             q, bent = _bounded(given.q, ctx.bound)
             given = given._replace(q=q)
-        out, *found = _forward(given, graph, ctx.kind)
+        out, scored, *made = _forward(given, graph, ctx.kind)
         # The values of weights are needed for the gradient of x and for second derivatives only, those of biases for
         # the latter only: until then they may change.
         weights = (given.left, given.right) if given.x.requires_grad else (None, None)
-        ctx.save_for_backward(given.x, *weights, given.att, given.keep, given.q, bent, *found, *graph)
-        ctx.unsaved = Unsaved(*given[1:5], given.bias, None if bent is None else inputs[6])
+        ctx.save_for_backward(given.x, *weights, bent, *scored._replace(bias=None), *made, *graph)
+        ctx.unsaved = Unsaved(*given[1:5], given.bias, None if bent is None else inputs[6], given.edge_weight)
         ctx.set_materialize_grads(False)
         return out
 
@@ -98,14 +112,14 @@ class _Layer(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor | None) -> tuple:  # type: ignore[override]
         if grad is None:
             return (None,) * (len(LayerOperands._fields) + 3)
-        x, left, right, att, keep, q, bent, source, target, weights, logits, *arrays = ctx.saved_tensors
+        x, left, right, bent, *rest = ctx.saved_tensors
+        scored, (weights, logits, *arrays) = Scored(*rest[: len(Scored._fields)]), rest[len(Scored._fields) :]
         graph, need = Structure(*arrays), _by_name(ctx.needs_input_grad)
         if ctx.kind.normalizer == SOFTMAX:
             need = need._replace(q=False)
         if wants_definition(grad):
-            return (*_by_definition(ctx, (x, att, q, keep), graph, need, grad), None, None, None)
-        scored = Scored(source, target, att, q, keep, None)
-        wanted = need.x or need.left or need.left_bias, need.q
+            return (*_by_definition(ctx, x, scored, graph, need, grad), None, None, None)
+        wanted = Wanted(need.x or need.left or need.left_bias, need.q, need.edge_attr)
         found = _gradients(grad, scored, graph, (weights, logits), ctx.kind, wanted)
         to_left, to_right, gx = found.source, found.target, None
         if need.x:
@@ -120,6 +134,8 @@ class _Layer(torch.autograd.Function):
             _gradient_of_index(found.q, bent, ctx.bound) if need.q else None,
             None,
             found.bias if need.bias else None,
+            found.edge_attr if need.edge_attr else None,
+            found.edge_weight.flatten(1).t() if need.edge_weight else None,
             None,
             None,
             None,
@@ -127,26 +143,24 @@ class _Layer(torch.autograd.Function):
 
 
 def _gradients(
-    grad: Tensor, scored: Scored, graph: Structure, made: tuple[Tensor, Tensor], kind: Kind, need: tuple[bool, bool]
+    grad: Tensor, scored: Scored, graph: Structure, made: tuple[Tensor, Tensor], kind: Kind, need: Wanted
 ) -> Gradients:
-    """Gradients of what attention is made of, from that of the output, the weights and the logits.
-
-    Those of the sources and of q are taken if needed.
-    """
+    """Gradients of what attention is made of, from that of the output, the weights and the logits."""
     if is_small(len(made[0]), len(scored.source)) and came_back_whole(scored, graph, made, grad.dtype):
         return small_graph.backward(grad, scored, graph, made, kind, need)
     from ltga.kernels.operators.attention_numba import partial_gradients, total
 
-    source, target, att, q, keep, _ = scored
-    operands = _attended(LayerOperands(source, source, None, target, None, att, q, keep, None), source, target)
-    _, heads, channels = att.shape
+    operands = _attended(scored)
+    _, heads, channels = scored.att.shape
     upstream = grad.reshape(-1, 1 if kind.average else heads, channels)
-    results, needed = Results(grad, *made, _NO_RAW[grad.dtype]), Needed(need[0], False, need[1], False, False)
+    results = Results(grad, *made, _NO_RAW[grad.dtype])
+    needed = Needed(need.source, need.edge_attr, need.q, False, False)
     found = partial_gradients(upstream, None, operands, graph, results, kind, needed)
-    shared = total(found.q)[None] if need[1] and len(scored.q) == 1 else found.q
+    shared = total(found.q)[None] if need.q and len(scored.q) == 1 else found.q
     to_source, to_target = (torch.from_numpy(each.reshape(-1, heads * channels)) for each in (found.x, found.target))
     of_att, of_bias = torch.from_numpy(total(found.att)[None]), torch.from_numpy(total(found.bias).reshape(-1))
-    return Gradients(to_source, to_target, of_att, torch.from_numpy(shared).to(grad.dtype), of_bias)
+    of_q, of_edges = torch.from_numpy(shared).to(grad.dtype), torch.from_numpy(total(found.edge_weight))
+    return Gradients(to_source, to_target, of_att, of_q, of_bias, torch.from_numpy(found.edge_attr), of_edges)
 
 
 def _by_name(needs_input_grad: tuple[bool, ...]) -> Any:
@@ -161,18 +175,17 @@ def _gradient_of_index(grad: Tensor, bent: Tensor | None, bound: float) -> Tenso
 
 
 def _by_definition(
-    ctx: Any, saved: tuple[Tensor, Tensor, Tensor, Tensor | None], graph: Structure, need: Any, grad: Tensor
+    ctx: Any, x: Tensor, scored: Scored, graph: Structure, need: Any, grad: Tensor
 ) -> list[Tensor | None]:
     """Gradients that can be differentiated again."""
-    x, att, q, keep = saved
-    *linears, bias, raw = ctx.unsaved.values()
-    q = q if raw is None else raw
-    given = LayerOperands(x, *linears, att, q, keep, bias)  # type: ignore[call-arg]
+    *linears, bias, raw, edge_weight = ctx.unsaved.values()
+    q = scored.q if raw is None else raw
+    given = LayerOperands(x, *linears, scored.att, q, scored.keep, bias, scored.edge_attr, edge_weight)  # type: ignore[call-arg]
 
     def definition(*own: Any) -> tuple[Tensor]:
         mine = LayerOperands(*own)
         mine = mine._replace(q=_bounded(mine.q, ctx.bound)[0]) if ctx.bound > 0 else mine
         source, target = F.linear(mine.x, mine.left, mine.left_bias), F.linear(mine.x, mine.right, mine.right_bias)
-        return (attention_torch.forward(_attended(mine, source, target), graph, ctx.kind)[0].flatten(1),)
+        return (attention_torch.forward(_attended(_scored(mine, source, target)), graph, ctx.kind)[0].flatten(1),)
 
     return differentiable_gradients(definition, given, need, (grad,))

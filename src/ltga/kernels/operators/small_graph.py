@@ -30,6 +30,16 @@ class Scored(NamedTuple):
     q: Tensor  # [1, H], or [E, H] in CSR order
     keep: Tensor | None  # [E, H]
     bias: Tensor | None  # [H * C] or [C]
+    edge_attr: Tensor | None  # [E, D]
+    edge_weight: Tensor | None  # [D, H, C]
+
+
+class Wanted(NamedTuple):
+    """Which gradients are wanted among those that cost something; those of sources come with their messages'."""
+
+    source: bool
+    q: bool
+    edge_attr: bool
 
 
 def is_small(edges: int, nodes: int) -> bool:
@@ -47,8 +57,12 @@ def came_back_whole(scored: Scored, graph: Structure, made: tuple[Tensor, Tensor
         return False
     if any(value.dtype is not torch.int64 or value.numel() != nodes + 1 for value in bounds):
         return False
-    numbers = [*made, *scored[:4], scored.q if scored.keep is None else scored.keep]
-    if any(value.dtype is not dtype for value in numbers):
+    if scored.edge_attr is not None and scored.edge_weight is not None:
+        count, (_, heads, channels) = len(scored.edge_weight), scored.att.shape
+        if scored.edge_attr.shape != (graph.col.numel(), count) or scored.edge_weight.shape[1:] != (heads, channels):
+            return False
+    numbers = [*made, *scored[:4], scored.keep, scored.edge_attr, scored.edge_weight]
+    if any(value is not None and value.dtype is not dtype for value in numbers):
         return False
     return all(value.is_contiguous() and value.is_cpu for value in (*made, *graph))
 
@@ -75,31 +89,37 @@ class Gradients(NamedTuple):
     att: Tensor
     q: Tensor  # empty if not needed
     bias: Tensor
+    edge_attr: Tensor  # empty if not needed
+    edge_weight: Tensor
 
 
 def backward(
-    grad: Tensor, given: Scored, graph: Structure, made: tuple[Tensor, Tensor], kind: Kind, need: tuple[bool, bool]
+    grad: Tensor, given: Scored, graph: Structure, made: tuple[Tensor, Tensor], kind: Kind, need: Wanted
 ) -> Gradients:
-    """Gradients from that of the output, the weights and the logits; of the sources and of q if needed."""
+    """Gradients from that of the output, the weights and the logits."""
     from ltga.kernels.numba.whole_graph import backward_graph
 
     given, sizes, grad = _ready(given), _sizes(given, graph, kind), _in_order(grad)
     nodes, edges, heads, channels, out_heads, q_rows, blocks = sizes[:7]
     dtype, shape = grad.dtype, (nodes, heads * channels)
-    of_source, of_target = buffers.empty(shape if need[0] else (0, 0), dtype), buffers.empty(shape, dtype)
+    of_source, of_target = buffers.empty(shape if need.source else (0, 0), dtype), buffers.empty(shape, dtype)
     of_att = torch.empty((1, heads, channels), dtype=dtype, device="cpu")
     of_bias = torch.empty(out_heads * channels, dtype=dtype, device="cpu")
     of_q, scores = buffers.empty((edges, heads), dtype), buffers.empty((edges, heads), dtype)
-    parts = np.zeros((blocks, heads) if need[1] else (0, 0)) if q_rows == 1 else of_q.numpy()
+    parts = np.zeros((blocks, heads) if need.q else (0, 0)) if q_rows == 1 else of_q.numpy()
+    features = sizes[-1]
+    of_edge_attr = torch.empty((edges if need.edge_attr else 0, features), dtype=dtype, device="cpu")
+    of_edge_weight = torch.empty((features, heads, channels), dtype=dtype, device="cpu")
     weights, logits = made
     backward_graph(
-        *sizes, _NUMBERS[dtype](kind.slope), *map(_address, graph), *map(_address, given[:5]), logits.data_ptr(),
-        weights.data_ptr(), grad.data_ptr(), scores.data_ptr(), of_source.data_ptr() if need[0] else 0,
-        of_target.data_ptr(), of_att.data_ptr(), of_bias.data_ptr(), parts,
+        *sizes, _NUMBERS[dtype](kind.slope), *map(_address, graph), *map(_address, given._replace(bias=None)),
+        logits.data_ptr(), weights.data_ptr(), grad.data_ptr(), scores.data_ptr(),
+        of_source.data_ptr() if need.source else 0, of_target.data_ptr(), of_att.data_ptr(), of_bias.data_ptr(), parts,
+        of_edge_attr.data_ptr() if need.edge_attr else 0, of_edge_weight.data_ptr(),
     )  # fmt: skip
     if q_rows == 1:
         of_q = torch.from_numpy(parts[:1]).to(dtype)
-    return Gradients(of_source, of_target, of_att, of_q, of_bias)
+    return Gradients(of_source, of_target, of_att, of_q, of_bias, of_edge_attr, of_edge_weight)
 
 
 def _ready(given: Scored) -> Scored:
@@ -114,10 +134,10 @@ def _in_order(value: Tensor) -> Tensor:
 def _sizes(given: Scored, graph: Structure, kind: Kind) -> tuple[int, ...]:
     """The numbers that both compiled functions begin with."""
     (nodes, _), (_, heads, channels), edges = given.source.shape, given.att.shape, graph.col.size(0)
-    out_heads = 1 if kind.average else heads
+    out_heads, features = 1 if kind.average else heads, 0 if given.edge_attr is None else given.edge_attr.size(1)
     return (
         nodes, edges, heads, channels, out_heads, given.q.size(0), most_blocks(edges, nodes), ROW_WORK,
-        kind.normalizer,
+        kind.normalizer, features,
     )  # fmt: skip
 
 

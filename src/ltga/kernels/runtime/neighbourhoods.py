@@ -189,6 +189,19 @@ def _counted(edge_index: Tensor, sources: int, targets: int, self_loops: bool, f
     return tuple(map(torch.from_numpy, (kept, ptr, col, perm, tptr, tcol, tpos)))
 
 
+def mean_features(edge_index: Tensor, edge_attr: Tensor, edges: Edges) -> Tensor:
+    """Features of ``edges`` that have a self-loop per node: a loop's are the mean of those of the edges that end there.
+
+    ``edge_attr`` are the features of ``edge_index``, from which the square ``edges`` were made; all on the CPU.
+    """
+    from ltga.kernels.numba.sorting import features_with_loops
+
+    filled = edge_attr.new_empty((edges.num_edges, edge_attr.size(1)))
+    given = edge_attr.detach().resolve_neg().contiguous().numpy()
+    features_with_loops(edge_index.detach().contiguous().numpy(), given, edges.num_targets, filled.numpy())
+    return filled
+
+
 @torch.library.custom_op("ltga::sorted_structure", mutates_args=())
 def _sorted_structure_op(edge_index: Tensor, num_sources: int, num_targets: int, self_loops: bool) -> list[Tensor]:
     """The arrays of :class:`Neighbourhoods` as an operator, for graphs captured by torch.compile."""
