@@ -158,7 +158,7 @@ VALUES: list[tuple[str, Callable[[], Any], str]] = [
     ("features in double precision", lambda: convolve(x=graph().x.double()), "x: is torch.float64"),
     ("a layer's edge to nowhere", lambda: convolve(edge_index=torch.tensor([[0], [20]])), "edge 0 has target 20"),
     ("attributes nobody asked for", lambda: convolve(edge_attr=torch.ones(40, 1)), "edge_attr: given, but"),
-    ("a model without layers", lambda: build_model("gatv2", 3, 2, num_layers=0), "num_layers: expected at least 1"),
+    ("a model without layers", lambda: build_model("gatv2", 3, 2, num_layers=0), "num_layers: expected a whole number"),
     ("a model with dropout 2", lambda: ltga.LTGA(3, 2, dropout=2.0), r"dropout: must lie in \[0, 1\], got 2"),
     ("a model with a typo", lambda: build_model("gcn", 3, 2, hiden_channels=4), "did you mean 'hidden_channels'"),
     ("a model without classes", lambda: ltga.LTGA(3, 0), "num_classes: expected a whole number from 1, got 0"),

@@ -74,7 +74,7 @@ def test_short_integers_and_no_edges_work(network: Any, x: Tensor) -> None:
 @pytest.mark.parametrize("network", NETWORKS)
 def test_no_nodes(network: Any) -> None:
     if network is LINKX:
-        with pytest.raises(InputError, match="num_nodes: expected at least 1, got 0"):
+        with pytest.raises(InputError, match="num_nodes: expected a whole number from 1, got 0"):
             LINKX(5, 3, num_nodes=0)
         return
     assert build(network)(torch.zeros(0, 5), torch.zeros(2, 0, dtype=torch.long)).shape == (0, 3)

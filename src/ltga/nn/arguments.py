@@ -40,6 +40,15 @@ def check_dropout(name: str, value: Any) -> None:
         raise InputError(f"{name}: must lie in [0, 1], got {value!r}")
 
 
+def check_network(num_classes: Any, hidden_channels: Any, heads: Any, num_layers: Any, dropout: Any) -> None:
+    """Raise unless a network can have these sizes."""
+    check_size("num_classes", num_classes)
+    check_size("hidden_channels", hidden_channels)
+    check_size("heads", heads)
+    check_size("num_layers", num_layers)
+    check_dropout("dropout", dropout)
+
+
 def check_same_dtype(values: Tensor, weight: Tensor, name: str) -> None:
     """Raise unless a layer of such weights can take such values."""
     if values.dtype != weight.dtype and not torch.is_autocast_enabled(values.device.type):

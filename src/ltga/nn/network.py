@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ltga.errors import InputError
 from ltga.kernels import Part, SparseFeatures, SparseRows, compact_form, counter_dropout, elu
 from ltga.kernels.operators.bernoulli import drop_stored
-from ltga.nn.arguments import check_dropout, check_size
+from ltga.nn.arguments import check_network
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.conv import LTGAConv
 from ltga.nn.index import EntropicIndex, make_index
@@ -84,11 +84,7 @@ class LTGA(Network):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
-        for name, size in (("num_classes", num_classes), ("hidden_channels", hidden_channels), ("heads", heads)):
-            check_size(name, size)
-        check_dropout("dropout", dropout)
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
         self.dropout = dropout
         self.normalizer = normalizer
         self.backend = backend

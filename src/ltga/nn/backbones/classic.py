@@ -42,8 +42,7 @@ class ClassicStack(AttentionStack):
         norm: str = "batch",
         **slot: Any,
     ) -> None:
-        sizes = {"num_classes": num_classes, "hidden_channels": hidden_channels, "heads": heads}
-        super().__init__(dropout, norm, {**sizes, "num_layers": num_layers}, slot)
+        super().__init__(num_classes, hidden_channels, heads, num_layers, dropout, norm, slot)
         channels = max(hidden_channels // heads, 1)
         self.skips, self.norms = nn.ModuleList(), nn.ModuleList()
         width = in_channels

@@ -43,8 +43,8 @@ class SeparatedStack(AttentionStack):
         norm: str = "layer",
         **slot: Any,
     ) -> None:
-        sizes = {"num_classes": num_classes, "hidden_channels": hidden_channels, "heads": heads}
-        super().__init__(dropout, norm, {**sizes, "num_layers": num_layers}, {**slot, "add_self_loops": False})
+        slot = {**slot, "add_self_loops": False}
+        super().__init__(num_classes, hidden_channels, heads, num_layers, dropout, norm, slot)
         channels = max(hidden_channels // heads, 1)
         width = channels * heads
         self.into = nn.Linear(in_channels, width)

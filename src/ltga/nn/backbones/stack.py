@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ltga.errors import InputError
-from ltga.nn.arguments import check_choice, check_dropout, check_size
+from ltga.nn.arguments import check_choice, check_network
 from ltga.nn.attention_inputs import Attention
 from ltga.nn.conv import LTGAConv
 from ltga.nn.index import EntropicIndex, make_index
@@ -33,13 +33,12 @@ class AttentionStack(Network):
 
     attends = True
 
-    def __init__(self, dropout: float, norm: str, sizes: dict[str, int], slot: dict[str, Any]) -> None:
+    def __init__(
+        self, num_classes: int, hidden_channels: int, heads: int, num_layers: int, dropout: float, norm: str,
+        slot: dict[str, Any],
+    ) -> None:  # fmt: skip
         super().__init__()
-        for name, size in sizes.items():
-            check_size(name, size)
-        if sizes["num_layers"] < 1:
-            raise InputError(f"num_layers: expected at least 1, got {sizes['num_layers']}")
-        check_dropout("dropout", dropout)
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
         check_choice("norm", norm, tuple(NORMS))
         self.dropout = dropout
         self.normalizer = slot.get("normalizer", "q_softmax")
@@ -50,7 +49,7 @@ class AttentionStack(Network):
         self._slot = dict(slot)
         if slot.get("index") == "global":
             start = slot.get("index_form", "tanh"), slot.get("index_start", 1.0)
-            self._slot["index"] = make_index("global", 1, sizes["heads"], slot.get("delta", 1.0), *start)
+            self._slot["index"] = make_index("global", 1, heads, slot.get("delta", 1.0), *start)
 
     def attention(self, in_channels: int, channels: int, heads: int) -> LTGAConv:
         """A layer of the published kind, GAT's scores without a bias, with this network's slot."""

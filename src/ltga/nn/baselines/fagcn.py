@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch_geometric.nn import FAConv
 
-from ltga.errors import InputError
 from ltga.kernels import relu, torch_dropout
 from ltga.kernels.operators.weighted_sum import sums_compiled
+from ltga.nn.arguments import check_network
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_edges
 from ltga.nn.baselines.stand_in import adapt, embed_features, may_stand_in
 from ltga.nn.interface import Network
@@ -56,8 +56,7 @@ class FAGCN(Network):
         eps: float = 0.3,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
         width = hidden_channels * heads
         self.dropout = dropout
         self.embed = nn.Linear(in_channels, width)

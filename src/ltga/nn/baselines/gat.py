@@ -10,6 +10,7 @@ from torch_geometric.nn import GATConv, GATv2Conv
 
 from ltga.errors import InputError
 from ltga.kernels import elu, torch_dropout
+from ltga.nn.arguments import check_network
 from ltga.nn.baselines.propagation import sound_edges
 from ltga.nn.baselines.stand_in import attend_as, may_stand_in
 from ltga.nn.interface import LayerWeights, Network
@@ -60,8 +61,7 @@ class GAT(Network):
         edge_dim: int | None = None,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
         self.dropout = dropout
         self.edge_dim = edge_dim
         shared = {"heads": heads, "dropout": dropout, "residual": residual, "edge_dim": edge_dim}

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 from torch_geometric.nn.dense.linear import Linear
 
-from ltga.errors import InputError
 from ltga.kernels import elu, torch_dropout
+from ltga.nn.arguments import check_network
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_edges
 from ltga.nn.baselines.stand_in import convolve, may_stand_in
 from ltga.nn.interface import Network
@@ -56,8 +56,7 @@ class GCN(Network):
         residual: bool = False,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
         widths = [in_channels] + [hidden_channels * heads] * (num_layers - 1) + [num_classes]
         self.dropout = dropout
         self.convs = nn.ModuleList(

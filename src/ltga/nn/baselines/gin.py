@@ -10,6 +10,7 @@ from torch_geometric.nn import MLP, GINConv, GINEConv
 
 from ltga.errors import InputError
 from ltga.kernels import torch_dropout
+from ltga.nn.arguments import check_network
 from ltga.nn.baselines.propagation import sound_edges
 from ltga.nn.interface import Network
 
@@ -45,8 +46,7 @@ class GIN(Network):
         edge_dim: int | None = None,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
         width = hidden_channels * heads
         widths = [in_channels] + [width] * (num_layers - 1) + [num_classes]
         self.dropout = dropout

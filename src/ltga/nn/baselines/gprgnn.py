@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ltga.errors import InputError
 from ltga.kernels import relu, torch_dropout
+from ltga.nn.arguments import check_network
 from ltga.nn.baselines.propagation import OncePerGraph, gcn_operator
 from ltga.nn.baselines.stand_in import embed_features
 from ltga.nn.interface import Network
@@ -59,8 +60,7 @@ class GPRGNN(Network):
         teleport: float = 0.1,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
         if num_steps < 0:
             raise InputError(f"num_steps: expected at least 0, got {num_steps}")
         if not 0 <= teleport <= 1:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ltga.errors import InputError
 from ltga.kernels import relu, torch_dropout
 from ltga.kernels.operators.rounds import rounds
 from ltga.kernels.operators.weighted_sum import sums_compiled
+from ltga.nn.arguments import check_network
 from ltga.nn.baselines.propagation import OncePerGraph, SparseOperator, hop_matrices, symmetric_normalized
 from ltga.nn.baselines.stand_in import embed_features
 from ltga.nn.interface import Network
@@ -72,8 +72,7 @@ class H2GCN(Network):
         dropout: float = 0.4,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
         width = hidden_channels * heads
         self.num_layers = num_layers
         self.dropout = dropout

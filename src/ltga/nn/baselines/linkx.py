@@ -6,6 +6,7 @@ from torch import Tensor
 from torch_geometric.nn import LINKX as PyGLINKX
 
 from ltga.errors import InputError
+from ltga.nn.arguments import check_network, check_size
 from ltga.nn.baselines.propagation import sound_edges
 from ltga.nn.interface import Network
 
@@ -52,10 +53,8 @@ class LINKX(Network):
         dropout: float = 0.4,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
-        if num_nodes < 1:  # there is a weight for every node, scaled by their number
-            raise InputError(f"num_nodes: expected at least 1, got {num_nodes}")
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
+        check_size("num_nodes", num_nodes)  # there is a weight for every node, scaled by their number
         self.network = PyGLINKX(
             num_nodes, in_channels, hidden_channels * heads, num_classes, num_layers, dropout=dropout
         )

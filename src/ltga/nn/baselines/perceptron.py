@@ -7,8 +7,8 @@ from itertools import pairwise
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ltga.errors import InputError
 from ltga.kernels import torch_dropout
+from ltga.nn.arguments import check_network
 from ltga.nn.baselines.stand_in import embed_features
 from ltga.nn.interface import Network
 
@@ -39,8 +39,7 @@ class Perceptron(Network):
         dropout: float = 0.4,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers: expected at least 1, got {num_layers}")
+        check_network(num_classes, hidden_channels, heads, num_layers, dropout)
         widths = [in_channels] + [hidden_channels * heads] * (num_layers - 1) + [num_classes]
         self.dropout = dropout
         self.linears = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(widths))
