@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ltga import LTGAError
-from ltga.kernels import Neighbourhoods, neighbourhoods
+from ltga.kernels import Neighbourhoods, assume_constant, neighbourhoods
 from ltga.kernels.runtime.neighbourhoods import _known, mean_features, sorted_structure, with_self_loops
 from ltga.kernels.runtime.neighbourhoods import neighbourhoods as module_function
 from ltga.nn import LTGAConv
@@ -254,3 +254,15 @@ def test_features_of_self_loops_are_pygs(nodes, edges, dtype):
     for order in (edge_attr, edge_attr.t().contiguous().t(), torch._neg_view(-edge_attr)):
         torch.testing.assert_close(mean_features(edge_index, order, graph), expected)
     assert torch.equal(graph.edge_index, kept)
+
+
+@pytest.mark.parametrize("changed", [1, 7, -1])
+def test_features_of_other_edges_than_promised(changed):
+    """Once constant, edges are not looked at again; room made for other edges must not be written past."""
+    edge_index = assume_constant(torch.arange(5).repeat(2, 40))
+    layer = LTGAConv(4, 8, heads=2, edge_dim=3)
+    given = torch.randn(5, 4), edge_index, torch.randn(200, 3)
+    layer(*given)
+    edge_index.numpy()[1, :] = changed
+    with pytest.raises(LTGAError, match="edges have changed"):
+        layer(*given)

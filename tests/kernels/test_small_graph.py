@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from ltga import LTGAError
 from ltga.kernels import neighbourhoods
 from ltga.kernels.operators import layer as layer_operator
 from ltga.kernels.operators.small_graph import MOST_ALONE, is_small
@@ -104,6 +105,22 @@ def test_saved_tensors_of_another_type_are_no_addresses():
         return  # refused, as it was before there were addresses
     for one, other in zip(found, expected, strict=True):
         assert torch.allclose(one.float(), other, rtol=0.1, atol=0.1)
+
+
+@pytest.mark.parametrize(("nodes", "edges"), [(40, 90), (3000, 20_000)])
+def test_saved_tensors_of_another_shape_are_refused(nodes, edges):
+    """Their ends are not looked for: rows that are missing would be read from whatever stands behind them."""
+    given = case({"edge_dim": 3, "add_self_loops": False}, nodes, edges)
+    for shape in ((edges, 3), (edges, 4), (nodes, 64)):
+        with pytest.raises(LTGAError, match="gave back other shapes"):
+            results(*given, lambda value, shape=shape: value[:4].clone() if value.shape == shape else value)
+
+
+@pytest.mark.parametrize("nodes", [40, 3000])
+def test_features_of_edges_that_are_held_as_negatives(nodes):
+    layer, x, edge_index = case({"edge_dim": 3, "add_self_loops": False}, nodes, 7 * nodes)
+    edge_attr = torch.randn(edge_index.size(1), 3)
+    assert torch.equal(layer(x, edge_index, torch._neg_view(edge_attr)), layer(x, edge_index, -edge_attr))
 
 
 def test_memory_that_holds_negatives():

@@ -120,6 +120,27 @@ def test_parameters_may_change_before_a_first_derivative_only(kind):
             assert torch.equal(parameter.grad, grad)
 
 
+@pytest.mark.parametrize("nodes", [12, 3000])
+@pytest.mark.parametrize("change", [lambda w: w.data.clamp_(-0.01, 0.01), lambda w: w.detach().mul_(2)])
+def test_weights_of_edge_features_may_change_before_the_backward_pass(nodes, change):
+    """As with torch's linear, which needs them only where the features of edges want a gradient."""
+    torch.manual_seed(0)
+    layer = LTGAConv(5, 16, heads=2, edge_dim=3)
+    given = torch.randn(nodes, 5), torch.randint(0, nodes, (2, 6 * nodes)), torch.randn(6 * nodes, 3)
+    before = layer.lin_edge.weight.detach().clone()
+    found = []
+    for changed in (False, True):
+        layer.zero_grad()
+        layer.lin_edge.weight.data.copy_(before)
+        out = layer(*given)
+        if changed:
+            change(layer.lin_edge.weight)
+        out.square().sum().backward()
+        found.append([parameter.grad.clone() for parameter in layer.parameters()])
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
+
+
 class OwnIndex(EntropicIndex):
     def forward(self, source, target, edge_index):
         return 1 + source[edge_index[0]].mean(-1).tanh()

@@ -42,13 +42,17 @@ def text_of(series: pd.Series) -> pa.Array:
         codes, different = pd.factorize(series, use_na_sentinel=True) if series.dtype != object else _factorize(series)
         words = np.array([*map(_word, different), ""], dtype=object)
         return _trimmed(pa.array(words[codes], pa.large_string()))
+    return _trimmed(_as_written(series))
+
+
+def _as_written(series: pd.Series) -> pa.Array:
+    """A column of text, null where a cell is empty."""
     cells = series.to_numpy() if series.dtype == object else series.array
     try:
-        return _trimmed(pa.array(cells, pa.large_string(), from_pandas=True))
+        text = pa.array(cells, pa.large_string(), from_pandas=True)
     except UnicodeEncodeError:  # half a character, as in the name of a file that is not text
-        return _trimmed(
-            pa.array([None if gap else _word(cell) for cell, gap in zip(cells, series.isna())], pa.large_string())
-        )
+        text = pa.array([None if gap else _word(cell) for cell, gap in zip(cells, series.isna())], pa.large_string())
+    return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
 
 
 def _is_text(series: pd.Series) -> bool:
@@ -78,7 +82,6 @@ def _word(value: Any) -> str:
 
 
 def _trimmed(text: pa.Array) -> pa.Array:
-    text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
     return pc.utf8_trim_whitespace(pc.fill_null(text, ""))
 
 
@@ -87,12 +90,14 @@ def padded(series: pd.Series) -> np.ndarray:
 
     >>> padded(pd.Series(["a", " b", "c "])).tolist(), padded(pd.Series([1, 2])).tolist()
     ([1, 2], [])
+    >>> padded(pd.Series(["a", " b", None], dtype="category")).tolist()
+    [1]
     """
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.astype(object)
     if not _is_text(series):
         return np.empty(0, dtype=np.int64)
-    cells = series.to_numpy() if series.dtype == object else series.array
-    text = pc.fill_null(pa.array(cells, pa.large_string(), from_pandas=True), "")
-    text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+    text = pc.fill_null(_as_written(series), "")
     return np.flatnonzero(pc.not_equal(text, pc.utf8_trim_whitespace(text)).to_numpy(zero_copy_only=False))
 
 

@@ -82,7 +82,9 @@ def _attend(
         att = inputs.source.new_zeros(heads, channels) if scores.att is None else scores.att.reshape(heads, channels)
         if attributes is not None:
             assert scores.edge_weight is not None
-            edge_weight = scores.edge_weight.t().reshape(-1, heads, channels)
+            # A copy, since the backward pass scores the edges again: the parameter may change until then.
+            weight = scores.edge_weight.t().clone(memory_format=torch.contiguous_format)
+            edge_weight = weight.view(-1, heads, channels)
     bias = None if bias is None else bias.view(-1, channels)
     operands = Operands(
         inputs.source,

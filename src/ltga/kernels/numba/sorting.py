@@ -54,9 +54,12 @@ def features_with_loops(edges, given, nodes, filled):  # type: ignore[no-untyped
     """Features of the edges that are no loops, then for every node the mean over those that end in it, 0 if none do.
 
     Args:
-        edges: ``[2, E]``, sound; the second row has the ends.
+        edges: ``[2, E]``; the second row has the ends.
         given: ``[E, D]``.
         filled: ``[E without loops + nodes, D]``.
+
+    Returns:
+        False if the edges are not those that ``filled`` was made for.
     """
     count, start, ends = 0, len(filled) - nodes, np.zeros(nodes, given.dtype)
     filled[start:] = 0.0
@@ -64,6 +67,8 @@ def features_with_loops(edges, given, nodes, filled):  # type: ignore[no-untyped
         i = edges[1, e]
         if edges[0, e] == i:
             continue
+        if count == start or i < 0 or i >= nodes:
+            return False
         for f in range(given.shape[1]):
             filled[count, f] = given[e, f]
             filled[start + i, f] += given[e, f]
@@ -73,3 +78,4 @@ def features_with_loops(edges, given, nodes, filled):  # type: ignore[no-untyped
         if ends[i] > 1:
             for f in range(given.shape[1]):
                 filled[start + i, f] /= ends[i]
+    return count == start

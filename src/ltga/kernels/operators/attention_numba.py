@@ -169,7 +169,7 @@ def _numpy(value: Tensor | None, rank: int, like: Tensor) -> np.ndarray:
         return _NOTHING[like.dtype, rank]
     value = value.detach()
     value = value if value.dtype == like.dtype else value.to(like.dtype)
-    return value.contiguous().numpy()
+    return value.resolve_neg().contiguous().numpy()
 
 
 def _scalars(kind: Kind, like: Tensor) -> tuple[np.floating, np.floating]:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ltga.errors import InputError
 from ltga.kernels.codes import SOFTMAX
 from ltga.kernels.operators import attention_torch, small_graph
 from ltga.kernels.operators.dispatch import Unsaved, differentiable_gradients, wants_definition
@@ -79,7 +80,11 @@ def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> _Attended:
 
 
 def _scored(given: LayerOperands, source: Tensor, target: Tensor) -> Scored:
-    weight = None if given.edge_weight is None else given.edge_weight.t().reshape(-1, *given.att.shape[1:])
+    weight = given.edge_weight
+    if (
+        weight is not None
+    ):  # a copy, since the backward pass scores the edges again: the parameter may change until then
+        weight = weight.t().clone(memory_format=torch.contiguous_format).view(-1, *given.att.shape[1:])
     return Scored(source, target, given.att, given.q, given.keep, given.bias, given.edge_attr, weight)
 
 
@@ -103,7 +108,9 @@ class _Layer(torch.autograd.Function):
         # The values of weights are needed for the gradient of x and for second derivatives only, those of biases for
         # the latter only: until then they may change.
         weights = (given.left, given.right) if given.x.requires_grad else (None, None)
-        ctx.save_for_backward(given.x, *weights, bent, *scored._replace(bias=None), *made, *graph)
+        saved = (given.x, *weights, bent, *scored._replace(bias=None), *made, *graph)
+        ctx.save_for_backward(*saved)
+        ctx.shapes = _shapes(saved)
         ctx.unsaved = Unsaved(*given[1:5], given.bias, None if bent is None else inputs[6], given.edge_weight)
         ctx.set_materialize_grads(False)
         return out
@@ -112,7 +119,13 @@ class _Layer(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor | None) -> tuple:  # type: ignore[override]
         if grad is None:
             return (None,) * (len(LayerOperands._fields) + 3)
-        x, left, right, bent, *rest = ctx.saved_tensors
+        saved = ctx.saved_tensors
+        if _shapes(saved) != ctx.shapes:
+            raise InputError(
+                "backward: a hook on saved tensors gave back other shapes than it was given; compiled code would read "
+                "past their ends"
+            )
+        x, left, right, bent, *rest = saved
         scored, (weights, logits, *arrays) = Scored(*rest[: len(Scored._fields)]), rest[len(Scored._fields) :]
         graph, need = Structure(*arrays), _by_name(ctx.needs_input_grad)
         if ctx.kind.normalizer == SOFTMAX:
@@ -161,6 +174,10 @@ def _gradients(
     of_att, of_bias = torch.from_numpy(total(found.att)[None]), torch.from_numpy(total(found.bias).reshape(-1))
     of_q, of_edges = torch.from_numpy(shared).to(grad.dtype), torch.from_numpy(total(found.edge_weight))
     return Gradients(to_source, to_target, of_att, of_q, of_bias, torch.from_numpy(found.edge_attr), of_edges)
+
+
+def _shapes(saved: tuple[Tensor | None, ...]) -> list[torch.Size | None]:
+    return [None if value is None else value.shape for value in saved]
 
 
 def _by_name(needs_input_grad: tuple[bool, ...]) -> Any:

@@ -48,23 +48,14 @@ def is_small(edges: int, nodes: int) -> bool:
 
 
 def came_back_whole(scored: Scored, graph: Structure, made: tuple[Tensor, Tensor], dtype: torch.dtype) -> bool:
-    """Whether saved tensors are what they were: a hook on them may give back anything, and addresses tell nothing."""
-    edges, nodes, width = scored.q.size(1) * graph.col.numel(), *scored.source.shape
-    if {value.numel() for value in made} != {edges} or scored.target.shape != (nodes, width):
-        return False
+    """Whether saved tensors of the right shapes are what they were: a hook on them may have changed anything else."""
     lists, bounds = (graph.col, graph.perm, graph.tcol, graph.tpos), (graph.ptr, graph.tptr)
-    if any(value.dtype is not torch.int32 or value.shape != graph.col.shape for value in lists):
-        return False
-    if any(value.dtype is not torch.int64 or value.numel() != nodes + 1 for value in bounds):
-        return False
-    if scored.edge_attr is not None and scored.edge_weight is not None:
-        count, (_, heads, channels) = len(scored.edge_weight), scored.att.shape
-        if scored.edge_attr.shape != (graph.col.numel(), count) or scored.edge_weight.shape[1:] != (heads, channels):
-            return False
     numbers = [*made, *scored[:4], scored.keep, scored.edge_attr, scored.edge_weight]
-    if any(value is not None and value.dtype is not dtype for value in numbers):
+    expected = [*((value, torch.int32) for value in lists), *((value, torch.int64) for value in bounds)]
+    expected += [(value, dtype) for value in numbers if value is not None]
+    if any(value.dtype is not kind or not value.is_cpu for value, kind in expected):
         return False
-    return all(value.is_contiguous() and value.is_cpu for value in (*made, *graph))
+    return all(value.is_contiguous() for value in (*made, *graph))
 
 
 def forward(given: Scored, graph: Structure, kind: Kind) -> tuple[Tensor, Tensor, Tensor]:

@@ -198,7 +198,8 @@ def mean_features(edge_index: Tensor, edge_attr: Tensor, edges: Edges) -> Tensor
 
     filled = edge_attr.new_empty((edges.num_edges, edge_attr.size(1)))
     given = edge_attr.detach().resolve_neg().contiguous().numpy()
-    features_with_loops(edge_index.detach().contiguous().numpy(), given, edges.num_targets, filled.numpy())
+    if not features_with_loops(edge_index.detach().contiguous().numpy(), given, edges.num_targets, filled.numpy()):
+        raise GraphError("edge_index: its edges have changed, although assume_constant was told that they would not")
     return filled
 
 
