@@ -199,7 +199,7 @@ def test_a_model_that_is_no_better_than_the_commonest_class_is_said_to_be_so(ltg
     assert "does not beat always saying the commonest class" in said_aloud
     longer = ltga("train", path, "--method", "gatv2", "--seeds", 1, "--convention", "directed", "-q", "--metric",
                   "accuracy", "--set", "epochs=30", "--set", "hidden_channels=8", "--set", "heads=2")  # fmt: skip
-    assert "GATv2 calls every test node '0': use its probabilities" in " ".join(longer.out.split())
+    assert "GATv2 calls every test node '0': train with --set class_weights=true" in " ".join(longer.out.split())
     wrong = ltga("train", path, "--metric", "f1")
     assert wrong.code == 2 and "metric: input should be" in wrong.err
 

@@ -7,10 +7,11 @@ import pytest
 import torch
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from torch_geometric.data import Data
 
+from ltga import fit
 from ltga.data import Dataset, csbm
 from ltga.train.protocol import Protocol
 from ltga.train.targets import Classes, balanced_weights, metric_of
@@ -59,6 +60,21 @@ def test_the_metric_follows_the_labels() -> None:
     assert Classes.of(uneven(0.1), 0, Protocol.recommended()).metric == "roc_auc"
     assert Classes.of(uneven(0.1), 0, Protocol.paper()).metric == "loss"
     assert Classes.of(uneven(0.1), 0, Protocol(metric="average_precision")).metric == "average_precision"
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_average_precision_is_that_of_the_rarer_class(flipped: bool) -> None:
+    """However the classes are called: that of the other one is near 1 for any model."""
+    dataset = uneven(0.1)
+    if flipped:
+        dataset.data.y = 1 - dataset.data.y
+    rare, test = int(flipped is False), dataset.split(0)[2]
+    run = fit(dataset, "gatv2", protocol={"epochs": 3, "hidden_channels": 4, "heads": 2, "metric": "average_precision"})
+    truth, probability = (dataset.data.y[test] == rare).int(), run.predict_proba(dataset)[test, rare]
+    assert run.metrics["average_precision"] == pytest.approx(average_precision_score(truth, probability), abs=1e-6)
+    assert run.record["metrics"]["val"]["average_precision"] < 0.9
+    constant = yardsticks(dataset, 0)[0]
+    assert constant.metrics["average_precision"] == pytest.approx(float(truth.double().mean()))
 
 
 def test_class_weights_are_scikit_learns() -> None:

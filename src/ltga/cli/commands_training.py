@@ -42,7 +42,7 @@ def train(
         str | None,
         typer.Option(
             help="What chooses the best epoch and fills the table: 'auto' (follows the labels), 'accuracy', "
-            "'balanced_accuracy', 'macro_f1', 'roc_auc', 'average_precision', or 'loss' to choose."
+            "'balanced_accuracy', 'macro_f1', 'roc_auc', 'average_precision' (of the rarer class), or 'loss' to choose."
         ),
     ] = None,
     settings: Settings = None,

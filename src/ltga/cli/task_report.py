@@ -14,6 +14,7 @@ from rich.table import Table
 from ltga.cli.terminal import plain_table
 from ltga.nn.methods import Method
 from ltga.train.record import Record, kept_index, plain
+from ltga.train.record_schema import timing_of
 from ltga.train.show import ERRORS, shown
 from ltga.train.tasks.references import references
 from ltga.train.tasks.task_run import PlannedTask
@@ -79,7 +80,7 @@ def row_of(method: Method, records: Sequence[Record], store: Path) -> Row:
         method.label,
         [dict(record["metrics"].get("test", {})) for record in records],
         statistics.fmean(q) if q else None,
-        statistics.median(record["timing"]["train_seconds"] for record in records),
+        statistics.median(timing_of(record).own_seconds for record in records),
         tuple(str(store / f"{record['id']}.json") for record in records),
     )
 

@@ -251,7 +251,7 @@ class _Live:
         record, config = done.record, done.record.config
         q = f", {index_symbol(config.method)} {done.mean_q:.2f}" if done.mean_q is not None else ""
         part, metric = score_name(self._graph, [done])
-        how = "taken from the store" if done.reused else f"{record.timing.train_seconds:.1f} s"
+        how = "taken from the store" if done.reused else f"{record.timing.own_seconds:.1f} s"
         self._console.print(
             f"{config.method}, seed {config.seed}: {part} {metric} {100 * done.score(part, metric):.1f} %, "
             f"best epoch {record.best_epoch}{q} ({how})",

@@ -150,3 +150,12 @@ def metric_of_classes(y: Tensor, count: int) -> str:
     if float(shares.min()) * len(shares) >= _UNEVEN:
         return "accuracy"
     return "roc_auc" if count == 2 else "macro_f1"
+
+
+def rarer_class(y: Tensor) -> int:
+    """Of two classes the one that fewer labels `[N]` (-1: unknown) name: what one looks for. Class 1 if they are level.
+
+    >>> [rarer_class(torch.tensor(y)) for y in ([0, 1, 1, -1], [0, 0, 1], [0, 1])]
+    [0, 1, 1]
+    """
+    return int((y == 1).sum() <= (y == 0).sum())

@@ -33,10 +33,10 @@ def find_run(run: str | Path, folder: str | Path = "runs") -> Path:
             folder that it names.
         folder: where runs are kept.
 
-    >>> find_run("3f")
+    >>> find_run("3f", "of-nobody")
     Traceback (most recent call last):
     ...
-    ltga.errors.InputError: run: no run in runs begins with '3f'; `ltga runs runs` lists them
+    ltga.errors.InputError: run: no run in of-nobody begins with '3f'; `ltga runs of-nobody` lists them
     """
     path = Path(str(run))  # an id of decimal digits alone is easily typed as a number
     if path.is_dir():

@@ -9,11 +9,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from ltga.data import Dataset, GraphFolder
 from ltga.errors import InputError
+from ltga.kernels.runtime.compile_time import compiling
 from ltga.nn.initialize import initialize
 from ltga.nn.interface import Network
 from ltga.train.assembly import make_model, shape_for, task_of
@@ -28,7 +28,7 @@ from ltga.train.observe import observe
 from ltga.train.planned import PlannedRun, as_protocol, plan_run
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import Protocol
-from ltga.train.record import make_record
+from ltga.train.record import make_record, timing_since
 from ltga.train.store import Store
 
 
@@ -118,16 +118,12 @@ def execute(
     place = find_device(device, planned.protocol.init, planned.protocol.backend)
     dataset = planned.dataset
     started = time.perf_counter()
-    with ProgressLine(planned.title, method=planned.method) if progress else nullcontext() as line:
+    shown = ProgressLine(planned.title, method=planned.method) if progress else nullcontext()
+    with shown as line, compiling() as spent:
         model, task, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew, place)
     trained = time.perf_counter()
     observed, arrays = observe(model, task)
-    epochs = [info.seconds for info in outcome.history]
-    timing = {
-        "train_seconds": outcome.seconds_before + trained - started,
-        "observe_seconds": time.perf_counter() - trained,
-        "median_epoch_seconds": float(np.median(epochs)),
-    }
+    timing = timing_since(started, trained, outcome, spent.seconds)
     shape = shape_for(dataset)
     described = {**shape, "parameters": sum(parameter.numel() for parameter in model.parameters())}
     if task.target.metric != "loss":

@@ -13,7 +13,9 @@ from torch import Tensor
 from ltga.errors import InputError
 
 
-def classification_metrics(log_probs: Tensor, labels: Tensor, mask: Tensor | None = None) -> dict[str, float]:
+def classification_metrics(
+    log_probs: Tensor, labels: Tensor, mask: Tensor | None = None, positive: int = 1
+) -> dict[str, float]:
     r"""All metrics of a set of predictions, computed in float64.
 
     =====================  ==================================================================================
@@ -25,13 +27,15 @@ def classification_metrics(log_probs: Tensor, labels: Tensor, mask: Tensor | Non
     ``ece``                :func:`expected_calibration_error` with 15 bins
     ``roc_auc``            two classes only: chance that a node of class 1 is ranked above one of class 0
                            (NaN if the nodes are all of one class)
-    ``average_precision``  two classes only: area under the curve of precision over recall of class 1 (NaN likewise)
+    ``average_precision``  two classes only: area under the curve of precision over recall of the class ``positive``
+                           (NaN likewise); runs take the rarer one, :func:`ltga.data.target.rarer_class`
     =====================  ==================================================================================
 
     Args:
         log_probs: ``[N, C]`` log-probabilities, as ``logits.log_softmax(-1)`` gives them.
         labels: ``[N]`` integers in ``0..C-1``; not looked at outside the mask.
         mask: boolean ``[N]``: the nodes to evaluate; all if ``None``.
+        positive: which of two classes ``average_precision`` is about.
 
     >>> log_probs = torch.tensor([[0.5, 0.25, 0.25], [0.2, 0.6, 0.2]]).log()
     >>> metrics = classification_metrics(log_probs, torch.tensor([0, 2]))
@@ -42,7 +46,7 @@ def classification_metrics(log_probs: Tensor, labels: Tensor, mask: Tensor | Non
     probs = log_probs.exp()
     target = F.one_hot(labels, probs.size(1))
     names = [name for name in _SCORES if probs.size(1) == 2 or name not in TWO_CLASSES]
-    scores = {name: _SCORES[name](log_probs, labels) for name in names}
+    scores = {name: _score(name, log_probs, labels, positive) for name in names}
     errors = {
         "nll": F.nll_loss(log_probs, labels).item(),
         "brier": (probs - target).square().sum(dim=1).mean().item(),
@@ -51,13 +55,19 @@ def classification_metrics(log_probs: Tensor, labels: Tensor, mask: Tensor | Non
     return {name: scores.pop(name) for name in names if name not in TWO_CLASSES} | errors | scores
 
 
-def score_classes(metric: str, log_probs: Tensor, labels: Tensor) -> float:
+def score_classes(metric: str, log_probs: Tensor, labels: Tensor, positive: int = 1) -> float:
     """One metric by its name, higher is better.
 
     >>> score_classes("accuracy", torch.tensor([[0.5, 0.5], [0.2, 0.8]]).log(), torch.tensor([0, 1]))
     1.0
     """
-    return _SCORES[metric](*_checked(log_probs, labels, None))
+    return _score(metric, *_checked(log_probs, labels, None), positive)
+
+
+def _score(metric: str, log_probs: Tensor, labels: Tensor, positive: int) -> float:
+    if metric == "average_precision" and positive == 0:
+        log_probs, labels = log_probs.flip(1), 1 - labels
+    return _SCORES[metric](log_probs, labels)
 
 
 def expected_calibration_error(probs: Tensor, labels: Tensor, num_bins: int = 15) -> float:

@@ -17,6 +17,7 @@ from ltga.nn.interface import LayerWeights, Network
 from ltga.train.devices import CPU, moved
 from ltga.train.loop import Task
 from ltga.train.metrics import classification_metrics
+from ltga.train.targets import Classes
 
 Arrays = dict[str, np.ndarray]
 _CHUNK = 1 << 14  # edges whose endpoint features are held at once
@@ -31,8 +32,13 @@ def observe(model: Network, task: Task) -> tuple[dict[str, Any], Arrays]:
     y = task.y.cpu()
     parts = {"train": task.train, "val": task.val, "test": task.test}
     parts = {part: nodes.cpu() for part, nodes in parts.items() if len(nodes)}
+    positive = task.target.positive if isinstance(task.target, Classes) else 1
+
+    def measured(nodes: Tensor) -> dict[str, float]:
+        return classification_metrics(log_probs[nodes], y[nodes], positive=positive)
+
     numbers: dict[str, Any] = {
-        "metrics": {part: classification_metrics(log_probs[nodes], y[nodes]) for part, nodes in parts.items()},
+        "metrics": {part: measured(nodes) for part, nodes in parts.items()},
         "predicted_share": {part: _shares(log_probs[nodes]) for part, nodes in parts.items()},
     }
     arrays: Arrays = {"log_probs": log_probs.numpy()}

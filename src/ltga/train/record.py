@@ -7,6 +7,7 @@ import json
 import math
 import os
 import platform
+import time
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -45,6 +46,16 @@ def run_id(config: Mapping[str, Any]) -> str:
     """
     canonical = json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def timing_since(started: float, trained: float, outcome: Outcome, compiled: float) -> dict[str, float]:
+    """What a record says of the time: begun and trained by ``time.perf_counter``, measured until now."""
+    timing = {
+        "train_seconds": outcome.seconds_before + trained - started,
+        "observe_seconds": time.perf_counter() - trained,
+        "median_epoch_seconds": float(np.median([info.seconds for info in outcome.history])),
+    }
+    return timing | ({"compile_seconds": compiled} if compiled else {})
 
 
 def make_record(

@@ -110,11 +110,17 @@ class Trajectory(_Part):
 
 
 class Timing(_Part):
-    """How long it took."""
+    """How long it took; ``compile_seconds``, if any, went into compiling kernels and are part of ``train_seconds``."""
 
     train_seconds: float = Field(ge=0)
     observe_seconds: float = Field(ge=0)
     median_epoch_seconds: Number = None
+    compile_seconds: Number = None
+
+    @property
+    def own_seconds(self) -> float:
+        """Training without what is done once for a machine."""
+        return self.train_seconds - (self.compile_seconds or 0.0)
 
 
 class Resumed(_Part):
@@ -219,8 +225,13 @@ def configuration_of(record: Mapping[str, Any]) -> Configuration:
 
 def seconds_of(record: Mapping[str, Any]) -> float:
     """How long a finished run took."""
-    timing = _of(Timing, record.get("timing"))
+    timing = timing_of(record)
     return timing.train_seconds + timing.observe_seconds
+
+
+def timing_of(record: Mapping[str, Any]) -> Timing:
+    """The timing of a record alone."""
+    return _of(Timing, record.get("timing"))
 
 
 def checked_record(value: Any) -> RunRecord:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.data import Dataset, GraphFolder
-from ltga.data.target import metric_of_classes
+from ltga.data.target import metric_of_classes, rarer_class
 from ltga.errors import InputError
 from ltga.train.metrics import score_classes
 from ltga.train.protocol import Protocol
@@ -34,10 +34,12 @@ class Classes:
     Attributes:
         metric: which metric chooses the best epoch; ``"loss"`` for the lowest loss.
         weights: of the classes in the loss, ``[C]``; ``None`` if all count the same.
+        positive: which of two classes average precision is about.
     """
 
     metric: str = "loss"
     weights: Tensor | None = None
+    positive: int = 1
 
     @classmethod
     def of(cls, dataset: Dataset | GraphFolder, split: int, protocol: Protocol) -> Classes:
@@ -47,7 +49,7 @@ class Classes:
         metric = metric_of(dataset) if protocol.metric == "auto" else protocol.metric
         if metric in ("roc_auc", "average_precision") and dataset.num_classes != 2:
             raise InputError(f"metric: {metric!r} needs two classes, {dataset.name} has {dataset.num_classes}")
-        return cls(metric, weights)
+        return cls(metric, weights, rarer_class(dataset.target.y))
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         weights = None if self.weights is None else self.weights.to(logits.device)
@@ -59,7 +61,9 @@ class Classes:
 
     def score(self, logits: Tensor, labels: Tensor) -> float | None:
         """The metric on ``labels``, higher is better; ``None`` where the loss decides."""
-        return None if self.metric == "loss" else score_classes(self.metric, logits.log_softmax(-1), labels)
+        if self.metric == "loss":
+            return None
+        return score_classes(self.metric, logits.log_softmax(-1), labels, self.positive)
 
     def accuracy(self, logits: Tensor, labels: Tensor) -> float:
         """The share of hits, which every course shows."""

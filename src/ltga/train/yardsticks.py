@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ltga.data import Dataset, GraphFolder
+from ltga.data.target import rarer_class
 from ltga.train.linear import class_logits
 from ltga.train.metrics import classification_metrics
 
@@ -33,7 +34,8 @@ def yardsticks(dataset: Dataset | GraphFolder, split: int, part: str = "test") -
     x = dataset.feature_rows if isinstance(dataset, GraphFolder) else dataset.data.x
     rows, wanted = (mask.nonzero().squeeze(1) for mask in (train, nodes))
     linear = class_logits(x, y.numpy(), rows, wanted, dataset.num_classes)
+    labels, rarer = y[nodes], rarer_class(y)
     return [
-        Yardstick("commonest class", classification_metrics(constant, y[nodes])),
-        Yardstick("features only", classification_metrics(linear, y[nodes])),
+        Yardstick("commonest class", classification_metrics(constant, labels, positive=rarer)),
+        Yardstick("features only", classification_metrics(linear, labels, positive=rarer)),
     ]

@@ -47,6 +47,17 @@ def test_edges_of_a_clustered_graph_are_found(
     assert loaded.predict(links.data, inside).equal(run.predict(links, inside))
 
 
+def test_edges_mean_in_prediction_what_they_mean_in_training(caves: Data) -> None:
+    """Training passes messages both ways, so a table that has every edge once must not be read as one-way streets."""
+    run = ltga.fit(caves, "gatv2", protocol={**QUICK, "epochs": 3}, task="link")
+    pairs = torch.randint(0, 100, (2, 50))
+    expected = run.predict_proba(caves, pairs)
+    once = caves.edge_index[:, caves.edge_index[0] < caves.edge_index[1]]
+    loops = torch.arange(100).repeat(2, 1)
+    for edge_index in (once, once.flip(0), torch.cat([once, once, loops], dim=1)):
+        torch.testing.assert_close(run.predict_proba(Data(x=caves.x, edge_index=edge_index), pairs), expected)
+
+
 def test_features_of_their_own_are_carried_along_unless_they_are_names(caves: Data) -> None:
     telling = Data(x=torch.randn(100, 5), edge_index=caves.edge_index)
     assert plan_task(split_links(telling), "gatv2").protocol.residual

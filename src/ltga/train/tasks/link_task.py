@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import remove_self_loops, to_undirected
 
 from ltga.data.links import NEGATIVES, LinkSplit, Part
 from ltga.errors import InputError
@@ -246,16 +247,20 @@ def _observe(model: Network, task: LinkTask) -> Observed:
 
 @torch.no_grad()
 def probabilities(model: Network, shape: Mapping[str, int | None], data: Any, pairs: Any) -> Tensor:
-    """How probable an edge is for each of ``pairs`` ``[2, P]`` of nodes of a graph whose edges are known so far."""
+    """How probable an edge is for each of ``pairs`` ``[2, P]`` of nodes of a graph whose edges are known so far.
+
+    As in training, messages pass both ways along every edge, once, and never from a node to itself.
+    """
     graph = data.data if hasattr(data, "data") and not isinstance(data, Data) else data
     if not isinstance(graph, Data):
         raise InputError(f"data: expected a PyG Data or a LinkSplit, got {type(data).__name__}")
     # A network for links is made without the attributes of edges: of those that are asked for nobody knows any.
     graph = as_trained(Data(x=graph.get("x"), edge_index=graph.get("edge_index")), shape)
+    known = to_undirected(remove_self_loops(graph.edge_index)[0], num_nodes=graph.x.shape[0])
     if not isinstance(pairs, Tensor) or pairs.dim() != 2 or pairs.shape[0] != 2 or pairs.is_floating_point():
         raise InputError("pairs: expected whole numbers of shape [2, pairs], the nodes at both ends")
     if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < graph.x.shape[0]:
         raise InputError(f"pairs: nodes are numbered 0 to {graph.x.shape[0] - 1}, got one outside")
     model.eval()
-    out: Tensor = model(*moved((graph.x, graph.edge_index, graph.get("edge_attr"), pairs), device_of(model)))
+    out: Tensor = model(*moved((graph.x, known, None, pairs), device_of(model)))
     return out.sigmoid().cpu()

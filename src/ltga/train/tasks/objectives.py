@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ltga.data import Target
+from ltga.data.target import rarer_class
 from ltga.errors import InputError
 from ltga.train.metrics import TWO_CLASSES, classification_metrics
 from ltga.train.protocol import METRICS, Protocol
@@ -145,7 +146,7 @@ class MeasuredClasses(Classes):
     """One class, with the metrics of node classification."""
 
     def metrics(self, logits: Tensor, labels: Tensor) -> dict[str, float]:
-        return classification_metrics(logits.log_softmax(-1), labels)
+        return classification_metrics(logits.log_softmax(-1), labels, positive=self.positive)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +206,7 @@ def objective_for(
     if target.kind == "labels":
         return Labels(metric, _rare_weights(known) if protocol.class_weights else None), target.y, said
     weights = balanced_weights(known, target.outputs) if protocol.class_weights else None
-    return MeasuredClasses(metric, weights), target.y, said
+    return MeasuredClasses(metric, weights, rarer_class(target.y)), target.y, said
 
 
 def _rare_weights(y: Tensor) -> Tensor:

@@ -10,12 +10,12 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ltga.data import Dataset, GraphCollection, GraphFolder, LinkSplit, NodeDataset, Triples
 from ltga.errors import InputError, LTGAError, RecordError
+from ltga.kernels.runtime.compile_time import compiling
 from ltga.nn.build import accepted_arguments, form
 from ltga.nn.composed import initialize_composed
 from ltga.nn.interface import Network
@@ -31,7 +31,7 @@ from ltga.train.planned import check_seed
 from ltga.train.predict import check_preparation
 from ltga.train.progress import ProgressLine
 from ltga.train.protocol import RECOMMENDED, Protocol
-from ltga.train.record import configuration, make_record, run_id
+from ltga.train.record import configuration, make_record, run_id, timing_since
 from ltga.train.record_schema import RunRecord, checked_configuration
 from ltga.train.tasks import graph_task, link_task, node_task, typed_task
 from ltga.train.tasks.choose import Anything, fingerprint
@@ -249,15 +249,12 @@ def execute_task(
     config = planned.config
     title = f"{planned.data.name}, {config['method']}, seed {config['seed']}"
     started = time.perf_counter()
-    with ProgressLine(title, method=config["method"]) if progress else nullcontext() as line:
+    shown = ProgressLine(title, method=config["method"]) if progress else nullcontext()
+    with shown as line, compiling() as spent:
         model, prepared, outcome = take_part(planned, (*callbacks, *([line] if line else [])), keeper, crew, place)
     trained = time.perf_counter()
     observed, arrays = prepared.observe(model)
-    timing = {
-        "train_seconds": outcome.seconds_before + trained - started,
-        "observe_seconds": time.perf_counter() - trained,
-        "median_epoch_seconds": float(np.median([info.seconds for info in outcome.history])),
-    }
+    timing = timing_since(started, trained, outcome, spent.seconds)
     reading = getattr(planned.data, "reading", None)
     if reading is not None and reading.get("format") != "named":  # how to find and read it again
         observed["reading"] = dict(reading)
