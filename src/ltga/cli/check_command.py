@@ -201,7 +201,9 @@ def _summary(console: Console, dataset: Dataset, summary: GraphSummary) -> None:
     table = plain_table("", ">", title=escape(dataset.name), title_justify="left", show_header=False)
     shares = [f"{name[:LONGEST_CELL]} {100 * share:.1f} %" for name, share in summary.classes.items()]
     more = f", and {len(shares) - MOST_CLASSES} more" if len(shares) > MOST_CLASSES else ""
-    homophily = "not defined" if summary.homophily is None else f"{summary.homophily:.3f}"
+    homophily = "not defined"
+    if summary.homophily is not None:
+        homophily = f"{summary.homophily:.3f} ({summary.by_chance:.3f} by chance)"
     rows = {
         "nodes": f"{summary.nodes:,}",
         "edges (messages)": f"{summary.edges:,}",

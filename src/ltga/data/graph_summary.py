@@ -23,6 +23,7 @@ class GraphSummary:
         isolated: nodes without any edge to or from another node.
         unreached: nodes with edges of which none points to them, so that no message arrives.
         homophily: the share of edges between labelled nodes that join two of one class; `None` without such edges.
+        by_chance: what it would be if the same ends were joined at random, whatever their class.
         train, val, test: nodes of the first split.
         untested: classes without a test node there.
     """
@@ -37,6 +38,7 @@ class GraphSummary:
     isolated: int
     unreached: int
     homophily: float | None
+    by_chance: float | None
     train: int
     val: int
     test: int
@@ -47,8 +49,9 @@ def summarise(dataset: Dataset) -> GraphSummary:
     """The summary of a dataset.
 
     >>> from ltga.data import csbm
-    >>> summarise(csbm(num_nodes=60)).nodes
-    60
+    >>> told = summarise(csbm(num_nodes=60, homophily=0.9))
+    >>> told.nodes, round(told.homophily, 1), round(told.by_chance, 1)
+    (60, 0.9, 0.5)
     """
     data = dataset.data
     nodes = int(data.x.size(0))
@@ -59,6 +62,7 @@ def summarise(dataset: Dataset) -> GraphSummary:
     labels = data.y[between]
     known = (labels >= 0).all(dim=0)
     same = (labels[0] == labels[1])[known]
+    ends = labels[:, known].reshape(-1).bincount(minlength=dataset.num_classes).double()
     counts = np.bincount(data.y[data.y >= 0].numpy(), minlength=dataset.num_classes)
     shares = {dataset.class_names[at]: float(counts[at] / counts.sum()) for at in np.argsort(-counts, kind="stable")}
     attributes = data.get("edge_attr")
@@ -75,6 +79,7 @@ def summarise(dataset: Dataset) -> GraphSummary:
         isolated=int((~touched).sum()),
         unreached=int((touched & (incoming == 0)).sum()),
         homophily=float(same.double().mean()) if same.numel() else None,
+        by_chance=float((ends / ends.sum()).square().sum()) if same.numel() else None,
         train=int(train.sum()),
         val=int(val.sum()),
         test=int(test.sum()),
