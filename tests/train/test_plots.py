@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from ltga.data import csbm, load_dataset
 from ltga.errors import InputError
 from ltga.train import fit
+from ltga.train.show import shown
 from ltga.train.tasks.choose import choose
 
 QUICK = {"epochs": 2, "hidden_channels": 2, "heads": 1}
@@ -56,7 +57,7 @@ def test_links_and_known_datasets() -> None:
 
 def test_errors_are_in_units_of_the_target() -> None:
     run = fit(with_target("number"), "gatv2", protocol=QUICK)
-    assert f"mae {run.metrics['mae']:.4g}, best" in repr(run)
+    assert f"mae {shown('mae', run.metrics['mae'])}, best" in repr(run)
 
 
 def test_the_points_of_a_calibration_are_shares() -> None:

@@ -130,12 +130,12 @@ def self_test(root: Path | None) -> Iterator[Check]:
 def largest_difference() -> float:
     """Largest relative difference between the two backends over outputs and gradients; infinite if one is NaN.
 
-    A layer without edge features is computed in one step, one with them operator by operator: both are tried.
+    A plain layer is computed in one step, one with a residual connection operator by operator: both are tried.
     """
-    return max(_difference(None), _difference(3))
+    return max(_difference(edge_dim, residual) for edge_dim in (None, 3) for residual in (False, True))
 
 
-def _difference(edge_dim: int | None) -> float:
+def _difference(edge_dim: int | None, residual: bool) -> float:
     import torch
 
     from ltga.nn import LTGAConv
@@ -144,7 +144,9 @@ def _difference(edge_dim: int | None) -> float:
     features = torch.randn(40, 8, generator=generator)
     edges = torch.randint(0, 40, (2, 200), generator=generator)
     edge_attr = None if edge_dim is None else torch.randn(200, edge_dim, generator=generator)
-    plain, fused = (LTGAConv(8, 4, heads=2, edge_dim=edge_dim, backend=backend) for backend in ("torch", "numba"))
+    plain, fused = (
+        LTGAConv(8, 4, heads=2, edge_dim=edge_dim, residual=residual, backend=backend) for backend in ("torch", "numba")
+    )
     with torch.no_grad():
         for parameter in plain.parameters():  # the index too, so that q differs from 1
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
