@@ -48,6 +48,7 @@ class Preparation(BaseModel):
         thousands: what stands between groups of three digits; "auto": points if `decimal` is a comma, else nothing.
         units: signs and words beside numbers (€, kg) that are taken off; a column has one of them at most.
         stray_cells: text among numbers: refused, or taken as empty.
+        bad_smiles: molecules that rdkit cannot read: refused, or left out, of predictions as well.
         dates: as a number of days since 1970, as categories, left out, or refused; `date_format` as for
             `datetime.strptime` if they are not all written 2024-12-31, several separated by commas.
         scale: number columns have mean 0 and standard deviation 1 ("standard") or stay as they are ("none").
@@ -88,6 +89,7 @@ class Preparation(BaseModel):
     thousands: Thousands = "auto"
     units: tuple[str, ...] = ()
     stray_cells: Literal["error", "empty"] = "error"
+    bad_smiles: Literal["error", "drop"] = "error"
     dates: Literal["number", "category", "drop", "error"] = "number"
     date_format: str | None = None
     scale: Literal["standard", "none"] = "standard"

@@ -254,6 +254,9 @@ def _check_names(tables: Tables, options: Preparation, problems: Problems) -> No
         (option, name, [*nodes, *edges]) for option in ("drop", "categorical") for name in getattr(options, option)
     ]
     chosen = options.changed
+    if "bad_smiles" in chosen and tables.parts is None:
+        what = f"bad_smiles={options.bad_smiles}: there are no molecules in one graph"
+        problems.add(tables.where, what, 1, "leave the option out", "error")
     named += [
         (option, chosen[option], there) for option, there in (("split", nodes), ("weight", edges)) if option in chosen
     ]

@@ -17,7 +17,8 @@ from ltga.data.collection import GraphCollection
 from ltga.data.collection_tables import GRAPH, SMILES, CollectionTables, read_collection
 from ltga.data.collection_target import GraphTargets, read_targets
 from ltga.data.joined_graphs import cut, joined
-from ltga.data.molecules import ATOM_FEATURES, read_molecules
+from ltga.data.molecule_tables import readable_molecules
+from ltga.data.molecules import ATOM_FEATURES
 from ltga.data.preparation import Preparation
 from ltga.data.prepare import FittedPreparation
 from ltga.data.problems import Problems
@@ -27,7 +28,8 @@ from ltga.data.target import Kind
 from ltga.data.telltale import note_telltales
 from ltga.errors import DataError, InputError, did_you_mean
 
-_OF_GRAPHS = ("label", "split", "predict", "encoding", "drop")  # options about the table of graphs
+# Options about the table of graphs, which is all that molecules have.
+_OF_GRAPHS = ("label", "split", "predict", "encoding", "drop", "decimal", "thousands", "units", "bad_smiles")
 
 
 class FittedCollection(BaseModel):
@@ -59,6 +61,7 @@ class PreparedCollection:
         problems: what was found on the way.
         feature_names: of a node.
         node_names: what people call the nodes of every graph; None for molecules.
+        left_out: molecules that could not be read, each by its name and the reason.
     """
 
     tables: CollectionTables
@@ -69,6 +72,7 @@ class PreparedCollection:
     problems: Problems
     feature_names: tuple[str, ...]
     node_names: list[list[str]] | None = None
+    left_out: tuple[str, ...] = ()
 
     def collection(self, name: str | None = None) -> GraphCollection:
         """To train on, with splits."""
@@ -81,6 +85,7 @@ class PreparedCollection:
             self.targets.target(self.tables.paths["graphs"]),
             None if masks is None else tuple(torch.from_numpy(mask) for mask in masks),  # type: ignore[arg-type]
             graph_names=self.graph_names,
+            left_out=self.left_out,
             provenance={"path": str(self.tables.folder)},
             feature_names=self.feature_names,
             notes=self.problems.notes,
@@ -110,11 +115,10 @@ def molecules_of(folder: str | Path) -> PreparedCollection:
     tables = read_collection(folder, Preparation())
     if not tables.of_molecules:
         raise InputError(f"GRAPH: {folder}: its tables would be prepared anew, and the run's graphs were no tables")
-    return accepted_collection(
-        tables,
-        Preparation(),
-        FittedCollection(options=Preparation(), graph=None, columns=("",), target="number", names=()),
-    )
+    # A known dataset leaves out what rdkit cannot read, so its runs do.
+    options = Preparation(bad_smiles="drop")
+    fitted = FittedCollection(options=options, graph=None, columns=("",), target="number", names=())
+    return accepted_collection(tables, options, fitted)
 
 
 def prepare_collection(
@@ -127,10 +131,15 @@ def prepare_collection(
     graphs, where = tables.frames["graphs"], tables.paths["graphs"]
     ids = text_of(graphs[GRAPH])
     _check_ids(ids, where, problems)
-    before = None if fitted is None else _known_columns(fitted, graphs)
-    targets = read_targets(graphs, options, where, problems, before) if fitted is None or before else None
+    molecules, about = None, problems
     if tables.of_molecules:
-        made, node_names, whole, names = _molecules(tables, ids, problems), None, None, ATOM_FEATURES
+        molecules = readable_molecules(graphs[SMILES], ids, options, where, problems, fitted is None)
+        graphs, ids = graphs.iloc[molecules.rows], ids.take(pa.array(molecules.rows))
+        about = problems.of_rows(molecules.rows)
+    before = None if fitted is None else _known_columns(fitted, graphs)
+    targets = read_targets(graphs, options, where, about, before) if fitted is None or before else None
+    if molecules is not None:
+        made, node_names, whole, names = molecules.graphs, None, None, ATOM_FEATURES
     else:
         whole = joined(tables, ids, options, None if fitted is None else fitted.graph, problems)
         made, node_names = (None, None) if whole is None or problems.errors else cut(whole, ids)
@@ -149,7 +158,8 @@ def prepare_collection(
         if whole is not None:
             _note_telltales(made, names, tables, targets, problems)
     return problems, PreparedCollection(
-        tables, made, tuple(ids.to_pylist()), targets, fitted, problems, tuple(names), node_names
+        tables, made, tuple(ids.to_pylist()), targets, fitted, problems, tuple(names), node_names,
+        () if molecules is None else molecules.left_out,
     )  # fmt: skip
 
 
@@ -216,6 +226,9 @@ def _check_options(tables: CollectionTables, options: Preparation, problems: Pro
     if tables.of_molecules and strange:
         what = f"{strange[0]}={getattr(options, strange[0])}: molecules have features of their own"
         problems.add(where, what, 1, "leave it out, or give tables of nodes and edges", "error")
+    if not tables.of_molecules and "bad_smiles" in options.changed:
+        what = f"bad_smiles={options.bad_smiles}: {tables.paths['graphs']} has no column {SMILES!r}"
+        problems.add(where, what, 1, "leave it out", "error")
     if options.structure not in (("auto",), ("none",)) and places_nodes(options.structure):
         what = "structure: a Laplacian places the nodes of one graph and says nothing of another"
         problems.add(where, what, 1, "choose others", "error")
@@ -228,14 +241,3 @@ def _check_ids(ids: pa.Array, where: str, problems: Problems) -> None:
     if again.size:
         what = f"{GRAPH} {text[again[0]][:40]!r} repeats an earlier one"
         problems.add(where, what, again, "keep one of them", "error")
-
-
-def _molecules(tables: CollectionTables, ids: pa.Array, problems: Problems) -> list[Data] | None:
-    graphs = tables.frames["graphs"]
-    read = read_molecules(text_of(graphs[SMILES]).to_pylist())
-    if not read.unparsable:
-        return read.graphs
-    named = ", ".join(f"{ids[position].as_py()}: {reason}" for position, reason in read.unparsable[:3])
-    rows = np.array([position for position, _ in read.unparsable])
-    problems.add(tables.paths["graphs"], f"{SMILES} does not parse ({named})", rows, "mend or leave out", "error")
-    return None
