@@ -453,16 +453,6 @@ def test_tables_say_what_they_are() -> None:
         Tables([])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("word", "said"), [("-1", "read as not known"), ("NA", "taken as a class")])
-def test_labels_that_may_mean_two_things_are_named(tmp_path: Path, word: str, said: str) -> None:
-    """Sentiment is -1, 0 and 1, and R writes NA for what is missing: neither may pass without a word."""
-    nodes = pd.DataFrame({"id": range(30), "label": [word, "0", "1"] * 10, "x": range(30)})
-    edges = pd.DataFrame({"source": range(29), "target": range(1, 30)})
-    prepared = Preparation().fit((nodes, edges))
-    (problem,) = [one for one in prepared.problems.found if repr(word) in one.what]
-    assert said in problem.action and problem.count == 10
-
-
 @pytest.mark.parametrize(
     ("labels", "said"),
     [

@@ -28,6 +28,8 @@ class Preparation(BaseModel):
         predict: what the label column holds: one "class" for each node, a "number", or several "labels" (separated by
             semicolons, or a column each); "auto": as it looks, and what is chosen is told. "links": nothing of nodes,
             only edges are, and no label is needed.
+        missing_labels: labels such as NA, None, null, - and ?: refused, as somebody has to say whether they are
+            "unknown", as blank ones are, or name a "class". Among numbers they are unknown.
         source, target, weight: columns of the edge table; every column but the first two is an edge attribute.
         drop: columns to leave out.
         categorical: columns of numbers that are names of categories (post codes, say).
@@ -68,6 +70,7 @@ class Preparation(BaseModel):
     label: str = "label"
     split: str = "split"
     predict: Literal["auto", "class", "number", "labels", "links"] = "auto"
+    missing_labels: Literal["error", "unknown", "class"] = "error"
     source: str = "source"
     target: str = "target"
     weight: str = "weight"

@@ -29,7 +29,9 @@ from ltga.data.telltale import note_telltales
 from ltga.errors import DataError, InputError, did_you_mean
 
 # Options about the table of graphs, which is all that molecules have.
-_OF_GRAPHS = ("label", "split", "predict", "encoding", "drop", "decimal", "thousands", "units", "bad_smiles")
+_OF_GRAPHS = (
+    "label", "split", "predict", "missing_labels", "encoding", "drop", "decimal", "thousands", "units", "bad_smiles"
+)  # fmt: skip
 
 
 class FittedCollection(BaseModel):

@@ -157,6 +157,12 @@ def _with_real_numbers(
     return values
 
 
+def number_text(series: pd.Series, form: NumberFormat = _USUAL) -> pa.Array:
+    """A column as text in which numbers are written as Python writes them."""
+    text = text_of(series)
+    return as_python_writes(text, form).text if form != _USUAL and _is_text(series) else text
+
+
 def _spoken_numbers(text: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Text as numbers (NaN where it says none) and where it is empty."""
     try:
