@@ -282,7 +282,7 @@ def test_whoever_does_not_read_notes_is_warned(tmp_path: Path) -> None:
 
 def test_rows_keep_their_numbers_when_others_are_left_out() -> None:
     nodes = pd.DataFrame({"id": ["a", "a", "b"], "label": ["x", "x", "y"], "f": ["1", "2", ""]})
-    edges = pd.DataFrame({"source": ["q", "a"], "target": ["a", "b"], "weight": ["1", ""]})
+    edges = pd.DataFrame({"source": ["q", "a", "b"], "target": ["a", "b", "a"], "weight": ["1", "", "2"]})
     graph = fitted(nodes, edges, repeated_ids="first", unknown_ids="drop")
     empty = [problem for problem in graph.problems if "is empty" in problem.what]
     assert [problem.rows for problem in empty] == [(3,), (2,)]
@@ -477,7 +477,9 @@ def test_ids_lose_the_spaces_around_them_and_it_is_said() -> None:
     nodes = pd.DataFrame({"id": [" a", "b", "c", "d"], "label": list("xyxy"), "age": [1, 2, 3, 4]})
     graph = fitted(nodes, pd.DataFrame({"source": list("abc"), "target": ["b", "c", "d "]}))
     assert graph.node_ids == ("a", "b", "c", "d")
-    assert "id ' a' has spaces around it; left out, in predictions too" in " ".join(graph.problems.notes)
+    assert "id ' a' has spaces around it; the spaces are taken off, in predictions too" in " ".join(
+        graph.problems.notes
+    )
 
 
 @pytest.mark.parametrize("options", [{"drop": "id"}, {"drop": "target"}, {"categorical": "label"}])

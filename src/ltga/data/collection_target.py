@@ -13,6 +13,7 @@ from ltga.data.problems import Problems
 from ltga.data.splits import Masks
 from ltga.data.table_cells import text_of
 from ltga.data.table_labels import read_labels, read_splits
+from ltga.data.table_leftovers import meant_columns
 from ltga.data.table_targets import (
     TRUTH,
     is_number,
@@ -71,6 +72,7 @@ def read_targets(
 
 def _columns(graphs: pd.DataFrame, options: Preparation, where: str, problems: Problems) -> tuple[str, ...]:
     rest = [str(name) for name in graphs if name not in ("graph_id", "smiles", options.split, *options.drop)]
+    rest = meant_columns(graphs, rest, options, where, problems)
     if "label" in options.changed:
         chosen = label_columns(options, graphs.columns)
         missing = [name for name in chosen if name not in graphs]

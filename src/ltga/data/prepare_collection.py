@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,8 @@ from ltga.data.prepare import FittedPreparation
 from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
 from ltga.data.table_cells import text_of
+from ltga.data.table_leftovers import blank_rows, note_blank_rows
+from ltga.data.table_nodes import note_repeated_names
 from ltga.data.target import Kind
 from ltga.data.telltale import note_telltales
 from ltga.errors import DataError, InputError, did_you_mean
@@ -130,20 +132,23 @@ def prepare_collection(
     problems = Problems(list(tables.problems.found))
     if not _sound(tables, options, fitted is None, problems):
         return problems, None
+    tables, kept = _without_blank_rows(tables, problems)
     graphs, where = tables.frames["graphs"], tables.paths["graphs"]
-    ids = text_of(graphs[GRAPH])
-    _check_ids(ids, where, problems)
-    molecules, about = None, problems
+    ids, about = text_of(graphs[GRAPH]), problems.of_rows(kept["graphs"])
+    _check_ids(ids, where, about)
+    molecules = None
     if tables.of_molecules:
-        molecules = readable_molecules(graphs[SMILES], ids, options, where, problems, fitted is None)
+        molecules = readable_molecules(graphs[SMILES], ids, options, where, about, fitted is None)
         graphs, ids = graphs.iloc[molecules.rows], ids.take(pa.array(molecules.rows))
-        about = problems.of_rows(molecules.rows)
+        about = problems.of_rows(kept["graphs"][molecules.rows])
     before = None if fitted is None else _known_columns(fitted, graphs)
     targets = read_targets(graphs, options, where, about, before) if fitted is None or before else None
+    made: list[Data] | None
+    node_names: list[list[str]] | None
     if molecules is not None:
         made, node_names, whole, names = molecules.graphs, None, None, ATOM_FEATURES
     else:
-        whole = joined(tables, ids, options, None if fitted is None else fitted.graph, problems)
+        whole = joined(tables, ids, options, None if fitted is None else fitted.graph, problems, kept)
         made, node_names = (None, None) if whole is None or problems.errors else cut(whole, ids)
         names = () if whole is None else whole.arrays.feature_names or ()
     if made is None or problems.errors or (targets is None and fitted is None):
@@ -163,6 +168,17 @@ def prepare_collection(
         tables, made, tuple(ids.to_pylist()), targets, fitted, problems, tuple(names), node_names,
         () if molecules is None else molecules.left_out,
     )  # fmt: skip
+
+
+def _without_blank_rows(tables: CollectionTables, problems: Problems) -> tuple[CollectionTables, dict[str, np.ndarray]]:
+    """The tables without rows that have no cell at all, and which rows are kept."""
+    frames, kept = {}, {}
+    for stem, frame in tables.frames.items():
+        blank = blank_rows(frame, GRAPH)
+        note_blank_rows(blank, tables.paths[stem], problems)
+        kept[stem] = np.delete(np.arange(len(frame)), blank)
+        frames[stem] = frame.iloc[kept[stem]].reset_index(drop=True) if blank.size else frame
+    return replace(tables, frames=frames), kept
 
 
 def _note_telltales(
@@ -202,8 +218,7 @@ def _sound(tables: CollectionTables, options: Preparation, fresh: bool, problems
                 instead = "add it" if name == GRAPH else f"say which it is with {name}=COLUMN"
                 action = f"rename one, or {instead}"
                 problems.add(tables.paths[stem], f"column {name!r} is missing; found {listed}", 1, action, "error")
-        if frame.columns.has_duplicates:
-            problems.add(tables.paths[stem], f"column names repeat: {listed}", 1, "rename them", "error")
+        note_repeated_names(list(frame.columns), tables.paths[stem], problems)
         if len(frame) == 0:
             problems.add(tables.paths[stem], "there are no rows below the header", 1, "give some", "error")
     if fresh:

@@ -14,6 +14,7 @@ from pydantic import Field
 from ltga.data.date_formats import dates_look_like
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
+from ltga.data.table_capitals import note_capitals
 from ltga.data.table_cells import kind_of, text_of
 from ltga.data.table_numbers import FittedColumn, NumberColumn, fit_numbers
 
@@ -129,6 +130,8 @@ def _fit_category(
         why = f"left out ({keep})" if options.categories == "auto" else "left out (categories=drop)"
         problems.add(place, what, 1, why, "note")
         return None
+    if chosen == "one-hot" and count is not None:
+        note_capitals(sorted(text for text in count if text), place, "categories", problems)
     gaps = np.flatnonzero(pc.equal(text, "").to_numpy(zero_copy_only=False))
     if gaps.size:
         done = "a category of its own" if chosen == "one-hot" else "zeros"

@@ -13,6 +13,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.splits import Masks
+from ltga.data.table_capitals import note_capitals
 from ltga.data.table_cells import text_of
 from ltga.data.table_unknown_labels import without_missing_words
 
@@ -84,13 +85,7 @@ def _check(
     if rows.size:
         action = "read as not known; if it is a class, give it a name in words"
         problems.add(where, f"{options.label} is {text[int(rows[0])].as_py()!r}", rows, action, "mended")
-    alike: dict[str, list[str]] = {}
-    for name in classes:
-        alike.setdefault(name.casefold(), []).append(name)
-    for names in alike.values():
-        if len(names) > 1:
-            what = f"{' and '.join(repr(name[:40]) for name in names[:3])} differ in capitals only"
-            problems.add(place, what, len(names), f"taken as {len(names)} classes; mend them if they are one", "note")
+    note_capitals(classes, place, "classes", problems)
     sizes = np.bincount(y[y >= 0], minlength=len(classes))
     labelled = int(sizes.sum())
     if labelled == 0:
