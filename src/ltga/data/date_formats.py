@@ -16,6 +16,7 @@ _EXAMPLES = (datetime(2024, 3, 4), datetime(2024, 3, 4, 5, 6, 7))
 _SIGNS = (("[.]", ("%d.%m.",)), ("/", ("%d/%m/", "%m/%d/")), ("-", ("%d-%m-", "%m-%d-")))
 _YEARS = (("[0-9]{4}", "%Y"), ("[0-9]{2}", "%y"))
 _TIMES = (("", ""), (" [0-9]{1,2}:[0-9]{2}", " %H:%M"), (" [0-9]{1,2}:[0-9]{2}:[0-9]{2}", " %H:%M:%S"))
+_ANY_SHAPE = "^[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2}"
 # How a whole cell may look, and the formats that may be meant.
 _SHAPES = tuple(
     (f"^[0-9]{{1,2}}{sign}[0-9]{{1,2}}{sign}{year}{time}$", tuple(f"{day}{years}{times}" for day in days))
@@ -80,6 +81,8 @@ def dates_look_like(text: pa.Array, date_format: str | None = None) -> DateForma
     """
     filled = pc.unique(text.filter(pc.not_equal(text, "")))
     filled = filled.filter(pc.invert(pc.match_substring_regex(filled, "^[0-9]{4}-[0-9]{2}-[0-9]{2}")))
+    if not pc.all(pc.match_substring_regex(filled, _ANY_SHAPE)).as_py():
+        return None  # long texts are told from dates at once
     given = formats_in(date_format)
     fits: list[list[str]] = []
     for pattern, formats in _SHAPES:

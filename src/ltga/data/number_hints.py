@@ -20,6 +20,8 @@ _SAYS_ONE_OR_THE_OTHER = re.compile("[-+]?[1-9][0-9]{0,2},[0-9]{3}")
 _FIGURES = f"[0-9](?:[0-9.,'’]|{SPACE})*"
 _BEHIND = re.compile(rf"[-+]?(?:{_FIGURES})?[0-9.,]{SPACE}*([^\s0-9.,'’+-][^\s0-9]{{0,11}})")
 _BEFORE = re.compile(rf"[-+]?{SPACE}*([^\s0-9.,'’+-][^\s0-9]{{0,4}}?)({SPACE}*)[-+]?{_FIGURES}")
+# Which of many texts are worth a closer look: a number first or nearly so, and something else.
+_MAY_HAVE_UNIT = r"^[-+]?(?:[0-9.,][^a-zA-Z]*[^0-9 ]+|[^0-9]{1,8}[0-9].*)$"
 _CURRENCIES = {"AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "INR", "JPY", "NOK", "PLN", "SEK", "USD"}
 _SIGNS = {"%", "‰", "°"}
 _MANY = 5_000  # different cells that are looked at
@@ -115,12 +117,15 @@ def nearly_numbers(text: pa.Array) -> np.ndarray:
     ([True, True], [False, False])
     """
     coded = text.dictionary_encode()
-    words = coded.dictionary
+    words, codes = coded.dictionary, coded.indices.to_numpy(zero_copy_only=False)
     found = pc.match_substring_regex(words, _NEARLY_NUMBER).to_numpy(zero_copy_only=False).astype(bool)
-    beside = [unit_of(word) for word in words.to_pylist()]
-    codes = coded.indices.to_numpy(zero_copy_only=False)
+    may_have_unit = np.flatnonzero(pc.match_substring_regex(words, _MAY_HAVE_UNIT).to_numpy(zero_copy_only=False))
+    beside: list[str | None] = [None] * len(words)
+    for at, word in zip(may_have_unit.tolist(), words.take(pa.array(may_have_unit)).to_pylist()):
+        beside[at] = unit_of(word)
     counts = np.bincount(codes, minlength=len(words))
-    filled = sum(int(count) for word, count in zip(words.to_pylist(), counts) if word.lower() not in NO_NUMBER)
+    no_number = pc.is_in(pc.utf8_lower(words), value_set=pa.array(NO_NUMBER, words.type))
+    filled = int(counts[~no_number.to_numpy(zero_copy_only=False).astype(bool)].sum())
     share: Counter[str] = Counter()
     for unit, count in zip(beside, counts):
         if unit is not None:

@@ -80,7 +80,8 @@ def edge_attributes(
     if "id" in names and tables.origin.get("format") != "frames":  # GEXF and GraphML number their edges
         names.remove("id")
         problems.add(where, "column 'id' names edges", 1, "left out", "note")
-    if 0 < len(edges.used) < len(frame):  # rows that are no edges say nothing about those that are
+    refused = options.unknown_ids == "error" and bool(problems.errors)  # then everything wrong is told
+    if 0 < len(edges.used) < len(frame) and not refused:  # rows that are no edges say nothing about those that are
         frame, problems = frame.iloc[edges.used], problems.of_rows(edges.used)
     names.sort(key=lambda name: name != options.weight)
     counted = (options.weight,) if any(rule == "sum" for _, rule in edges.steps) else ()
