@@ -251,6 +251,17 @@ ROWS: list[tuple[str, Make, str]] = [
     ("edge to an unknown id", tables("source,target\na,z\n", NODES), r"edges\.csv: row 1: target 'z' is not an id"),
     ("feature in words", tables(EDGES, NODES + "e,1,tall\n"), r"nodes\.csv: row 5: x is 'tall'"),
     ("infinity in a table", tables(EDGES, NODES + "e,1,inf\n"), r"nodes\.csv: row 5: x is 'inf'"),
+    (
+        "decimal commas",
+        tables(EDGES, NODES + 'e,1,"1,5"\nf,1,"2,5"\n'),
+        r"row 5: x is '1,5', .*looks like numbers with a decimal comma .*; choose decimal=,; if not, mend it",
+    ),
+    (
+        "a unit",
+        tables(EDGES, NODES + "e,1,5 kg\n"),
+        r"row 5: x is '5 kg', .*looks like numbers with 'kg'; choose units",
+    ),
+    ("NA among labels", tables(EDGES, NODES + "e,NA,5\n"), r"row 5: label is 'NA'; choose missing_labels=unknown if"),
     ("an id twice", tables(EDGES, NODES + "a,1,5\n"), r"nodes\.csv: row 5: id 'a' repeats row 1"),
     ("a short row", tables(EDGES, NODES + "e,1\n"), r"nodes\.csv: row 5: 2 fields"),
     ("labels of one class", tables(EDGES, NODES.replace(",1,", ",0,")), "the only label is '0'.*at least two"),

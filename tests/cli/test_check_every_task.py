@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -47,3 +48,13 @@ def test_options_that_would_do_nothing_are_refused(folder: Path) -> None:
 def test_a_known_dataset_wins_over_a_folder_of_its_name(folder: Path) -> None:
     Path("cora").mkdir()
     assert looks_like_a_path("many") and not looks_like_a_path("cora") and not looks_like_a_path("manny")
+
+
+def test_a_repeated_triple_is_told(ltga: Any, tmp_path: Path) -> None:
+    """Training said so and the check did not."""
+    rows = [f"h{at % 7},r{at % 2},t{at * 3 % 11}\n" for at in range(60)]
+    (tmp_path / "family").mkdir()
+    (tmp_path / "family" / "triples.csv").write_text("head,relation,tail\n" + "".join([*rows, rows[0]]))
+    assert "row 61: repeats an earlier triple; the first kept" in ltga("check", tmp_path / "family").out
+    (note,) = json.loads(ltga("check", tmp_path / "family", "--json").out)["notes"]
+    assert "repeats an earlier triple" in note

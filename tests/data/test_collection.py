@@ -159,7 +159,10 @@ def test_splits_numbers_and_labels_of_tables(tmp_path: Path) -> None:
     assert (labels.target.kind, labels.target.names) == ("labels", ("a", "b"))
     assert bool(labels.y[0, 1].isnan())
     tables["graphs"] = tables["graphs"][["graph_id"]].assign(label=["None", "nan", "10", "9"] * 10)
-    assert load_collection(write(tmp_path / "odd", tables)).target.names == ("10", "9", "None", "nan")
+    odd = write(tmp_path / "odd", tables)
+    assert load_collection(odd, Preparation(missing_labels="class")).target.names == ("10", "9", "None", "nan")
+    with pytest.raises(DataError, match=r"label is 'None' or 'nan' \(20 rows\); choose missing_labels=unknown"):
+        load_collection(odd)
     tables["graphs"]["label"] = [10, 9] * 20
     assert load_collection(write(tmp_path / "whole", tables)).target.names == ("9", "10")
 

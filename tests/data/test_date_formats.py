@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from ltga.data import Preparation, PreparedGraph
-from ltga.errors import InputError
+from ltga.errors import DataError, InputError
 
 DAYS = pd.date_range("2020-01-20", periods=40)
 
@@ -65,3 +66,34 @@ def test_a_comma_may_belong_to_a_format() -> None:
 def test_year_day_month_is_not_mixed_with_year_month_day() -> None:
     graph = fitted({"odd": ["2020-25-01"] + ["2020-02-01"] * 39}, date_format="%Y-%d-%m")
     assert column(graph, "odd") == [18286.0] + [18263.0] * 39  # 25 January and 2 January
+
+
+@pytest.mark.parametrize(
+    ("formats", "said"),
+    [
+        (("%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d"), "choose date_format=%d.%m.%Y,%m/%d/%Y to take"),
+        (("%d.%m.%y", "%d.%m.%y %H:%M", "%Y-%m-%d"), "choose date_format=%d.%m.%y,%d.%m.%y %H:%M to take"),
+    ],
+)
+def test_all_formats_of_a_mixed_column_are_named(formats: tuple[str, ...], said: str) -> None:
+    """A column of three formats was once left out with the advice to hash it."""
+    cells = [day.strftime(formats[at % 3]) for at, day in enumerate(DAYS)]
+    notes = fitted({"mixed": cells}).problems.notes
+    assert any(said in note for note in notes)
+    assert any("left out (date_format= as above to keep it)" in note for note in notes)
+    graph = fitted({"mixed": cells}, date_format=",".join(formats[:2]))
+    assert column(graph, "mixed") == [
+        pytest.approx((pd.Timestamp(day) - pd.Timestamp(1970, 1, 1)).days, abs=1) for day in DAYS
+    ]
+
+
+def test_what_comes_first_may_be_for_a_person_to_say() -> None:
+    cells = ["11/11/2022", "1/2/2021"] * 20
+    said = "day or month first: the cells fit both.*date_format=%d/%m/%Y or date_format=%m/%d/%Y"
+    notes = " ".join(fitted({"odd": cells}).problems.notes)
+    assert re.search(said, notes), notes
+
+
+def test_a_word_among_dates_is_no_reason_to_leave_them_out() -> None:
+    with pytest.raises(DataError, match="row 40: odd is 'soon', expected a date"):
+        fitted({"odd": [*DAYS.strftime("%Y-%m-%d")[:-1], "soon"]})

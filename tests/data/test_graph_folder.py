@@ -383,6 +383,8 @@ def spoil(folder: Path, file: str, row: int, line: str) -> None:
     ("nodes.csv", 0, "id,label", "no feature columns"),
     ("nodes.csv", 0, "name,label,f,g", "column 'id' is missing"),
     ("nodes.csv", 0, "id,label,f,f", "column names repeat"),
+    ("nodes.csv", 0, "id,label,f,", "a column has no name; name or delete it, or choose --prepare"),
+    ("nodes.csv", 90, "näme 89,NA,1,2", r"row 90: label is 'NA', which may be a class, or not known; choose --prep"),
     ("edges.csv", 2, "näme 1", "cannot be read as a csv table"),
 ])  # fmt: skip
 def test_faults_of_tables_name_file_and_row(tmp_path: Path, file: str, row: int, line: str, message: str) -> None:

@@ -109,7 +109,11 @@ FAULTS = [
     ("nodes", NODES.replace("5,0", "5,0,9"), r"nodes\.csv: row 1: 6 fields, but the header names 5"),
     ("nodes", "id,label,f\n", "no rows"),
     ("nodes", "", "nodes.csv: is empty; give a header and a row for each node"),
-    ("nodes", NODES.replace("width", "height"), "column names repeat: id, label, split, height, height"),
+    (
+        "nodes",
+        NODES.replace("width", "height"),
+        "column names repeat: .height., among id, label, split, height, height",
+    ),
     ("nodes", NODES.replace("ann", '"a"nn'), "cannot be read as a csv table"),
     (
         "edges",

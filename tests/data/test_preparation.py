@@ -282,7 +282,7 @@ def test_whoever_does_not_read_notes_is_warned(tmp_path: Path) -> None:
 
 def test_rows_keep_their_numbers_when_others_are_left_out() -> None:
     nodes = pd.DataFrame({"id": ["a", "a", "b"], "label": ["x", "x", "y"], "f": ["1", "2", ""]})
-    edges = pd.DataFrame({"source": ["q", "a"], "target": ["a", "b"], "weight": ["1", ""]})
+    edges = pd.DataFrame({"source": ["q", "a", "b"], "target": ["a", "b", "a"], "weight": ["1", "", "2"]})
     graph = fitted(nodes, edges, repeated_ids="first", unknown_ids="drop")
     empty = [problem for problem in graph.problems if "is empty" in problem.what]
     assert [problem.rows for problem in empty] == [(3,), (2,)]
@@ -453,16 +453,6 @@ def test_tables_say_what_they_are() -> None:
         Tables([])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("word", "said"), [("-1", "read as not known"), ("NA", "taken as a class")])
-def test_labels_that_may_mean_two_things_are_named(tmp_path: Path, word: str, said: str) -> None:
-    """Sentiment is -1, 0 and 1, and R writes NA for what is missing: neither may pass without a word."""
-    nodes = pd.DataFrame({"id": range(30), "label": [word, "0", "1"] * 10, "x": range(30)})
-    edges = pd.DataFrame({"source": range(29), "target": range(1, 30)})
-    prepared = Preparation().fit((nodes, edges))
-    (problem,) = [one for one in prepared.problems.found if repr(word) in one.what]
-    assert said in problem.action and problem.count == 10
-
-
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
@@ -487,7 +477,9 @@ def test_ids_lose_the_spaces_around_them_and_it_is_said() -> None:
     nodes = pd.DataFrame({"id": [" a", "b", "c", "d"], "label": list("xyxy"), "age": [1, 2, 3, 4]})
     graph = fitted(nodes, pd.DataFrame({"source": list("abc"), "target": ["b", "c", "d "]}))
     assert graph.node_ids == ("a", "b", "c", "d")
-    assert "id ' a' has spaces around it; left out, in predictions too" in " ".join(graph.problems.notes)
+    assert "id ' a' has spaces around it; the spaces are taken off, in predictions too" in " ".join(
+        graph.problems.notes
+    )
 
 
 @pytest.mark.parametrize("options", [{"drop": "id"}, {"drop": "target"}, {"categorical": "label"}])

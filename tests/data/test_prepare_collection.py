@@ -164,3 +164,35 @@ def test_a_run_on_one_graph_is_no_collection(tmp_path: Path) -> None:
     reading = dict(loaded(teams(tmp_path / "teams")).reading or {})
     with pytest.raises(InputError, match=r"is no folder with graphs\.csv"):
         prepare_graphs_like(reading, tmp_path)
+
+
+def test_molecules_that_are_none_may_be_left_out_everywhere(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    smiles = ["C" * (1 + at) for at in range(40)]
+    for at in (3, 9, 20, 39):
+        smiles[at] = "C1CC" if at % 2 else "nonsense"
+    table = pd.DataFrame({"graph_id": [f"m{at}" for at in range(40)], "smiles": smiles, "mass": range(40)})
+    table.loc[10, "mass"] = None
+    (folder := tmp_path / "drugs").mkdir()
+    table.to_csv(folder / "graphs.csv", index=False)
+    said = (
+        r"row 4: smiles does not parse \(m3: not a SMILES, m9: .*, and 1 more\) \(4 rows\); .* choose bad_smiles=drop"
+    )
+    with pytest.raises(DataError, match=said):
+        load_dataset(folder)
+    collection = loaded(folder, bad_smiles="drop")
+    assert len(collection) == 36 and [text.split(":")[0] for text in collection.left_out] == ["m3", "m9", "m20", "m39"]
+    assert collection.target.known.logical_not().nonzero().flatten().tolist() == [8]  # row 10, of which 2 are gone
+    assert any("left out (bad_smiles=drop), in predictions too" in note for note in collection.notes)
+    table[["graph_id", "smiles"]].to_csv(folder / "graphs.csv", index=False)
+    again = prepare_graphs_like(collection.reading or {}, folder)
+    assert len(again.graphs) == 36 and "m9" not in again.graph_names and again.left_out == collection.left_out
+    table["smiles"] = "nonsense"
+    table.to_csv(folder / "graphs.csv", index=False)
+    with pytest.raises(DataError, match="no smiles can be read"):
+        load_dataset(folder, preparation=Preparation(bad_smiles="drop"))
+
+
+def test_graphs_that_are_no_molecules_have_no_bad_smiles(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"bad_smiles=drop: .*graphs\.csv has no column 'smiles'"):
+        load_dataset(teams(tmp_path / "teams"), preparation=Preparation(bad_smiles="drop"))

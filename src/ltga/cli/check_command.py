@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def _show_loaded(console: Console, dataset: Any, as_json: bool) -> None:
         show_collection(console, dataset, as_json)
     else:
         facts = {"nodes": dataset.num_nodes, "relations": dataset.num_relations, "triples": len(dataset.edge_type)}
-        _plain(console, dataset.name, {"task": dataset.task, **facts}, as_json)
+        _plain(console, dataset.name, {"task": dataset.task, **facts}, as_json, notes=dataset.notes)
 
 
 def show_collection(
@@ -131,12 +131,16 @@ def _plain(
     as_json: bool,
     found: Problems | None = None,
     further: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
     if as_json:
         problems = [] if found is None else found.as_json()
-        answer = {"trainable": True, "problems": problems, "summary": dict(summary), **(further or {})}
+        told = {"notes": list(notes)} if notes else {}
+        answer = {"trainable": True, "problems": problems, "summary": dict(summary), **told, **(further or {})}
         print(json.dumps(answer, indent=1, allow_nan=False))
         return
+    for note in notes:
+        say(console, f"{note}.")
     shown = (", ".join(value[:MOST_CLASSES]) if isinstance(value, list) else value for value in summary.values())
     said = (f"{key.replace('_', ' ')} {value:,}" if isinstance(value, int) else f"{key} {value}"
             for key, value in zip(summary, shown) if value != "")  # fmt: skip
@@ -187,8 +191,8 @@ def _done(console: Console, fitted: FittedPreparation, options: Preparation) -> 
         "scale": options.scale,
         "structure": ",".join(fitted.nodes.structure) or "none",
         **{name: getattr(options, name) for name in (
-            "repeated_edges", "reversed_edges", "unknown_ids", "repeated_ids", "categories", "new_category",
-            "empty_cells", "stray_cells", "dates",
+            "repeated_edges", "reversed_edges", "unknown_ids", "repeated_ids", "missing_labels", "categories",
+            "new_category", "empty_cells", "stray_cells", "decimal", "dates",
         )},
     }  # fmt: skip
     said |= {name: ",".join(v) if isinstance(v, list) else v for name, v in wished.items() if name not in said}

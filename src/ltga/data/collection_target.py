@@ -13,7 +13,17 @@ from ltga.data.problems import Problems
 from ltga.data.splits import Masks
 from ltga.data.table_cells import text_of
 from ltga.data.table_labels import read_labels, read_splits
-from ltga.data.table_targets import TRUTH, is_number, kind_of_words, label_columns, read_target
+from ltga.data.table_leftovers import meant_columns
+from ltga.data.table_targets import (
+    TRUTH,
+    is_number,
+    kind_of_words,
+    label_columns,
+    meant_as_numbers,
+    read_target,
+    target_words,
+)
+from ltga.data.table_unknown_labels import is_no_label
 from ltga.data.target import Kind, Target, make_target
 
 _KINDS: dict[str, Kind] = {"class": "classes", "number": "number", "labels": "labels"}
@@ -62,6 +72,7 @@ def read_targets(
 
 def _columns(graphs: pd.DataFrame, options: Preparation, where: str, problems: Problems) -> tuple[str, ...]:
     rest = [str(name) for name in graphs if name not in ("graph_id", "smiles", options.split, *options.drop)]
+    rest = meant_columns(graphs, rest, options, where, problems)
     if "label" in options.changed:
         chosen = label_columns(options, graphs.columns)
         missing = [name for name in chosen if name not in graphs]
@@ -90,7 +101,7 @@ def _columns(graphs: pd.DataFrame, options: Preparation, where: str, problems: P
 
 def _is_truth(series: pd.Series) -> bool:
     words = pc.utf8_lower(text_of(series)).unique().to_pylist()
-    return set(words) <= set(TRUTH)
+    return all(word in TRUTH or is_no_label(word) for word in words)
 
 
 def _kind(graphs: pd.DataFrame, columns: tuple[str, ...], options: Preparation, where: str, problems: Problems) -> Kind:
@@ -102,11 +113,13 @@ def _kind(graphs: pd.DataFrame, columns: tuple[str, ...], options: Preparation, 
         return "labels"
     if chosen is not None:
         return chosen
-    counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in text_of(graphs[columns[0]]).value_counts()}
-    counts.pop("", None)
+    counts = target_words(graphs[columns[0]], options)
     looks = kind_of_words(counts)
     if looks == "classes" and columns[0] != "label" and all(is_number(word) for word in counts):
         looks = "number"
+    strays = looks == "classes" and not all(is_number(word) for word in counts)
+    if strays and meant_as_numbers(counts, options, f"{where}, {columns[0]}", problems):
+        return "number"
     if looks != "classes":
         action = f"predicted as {'a number' if looks == 'number' else 'labels'} (predict={looks}; predict=class if not)"
         what = f"{len(counts):,} different values"

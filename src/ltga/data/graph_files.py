@@ -15,6 +15,7 @@ import pandas as pd
 from ltga.data.bounds import MAX_BYTES, in_a_line
 from ltga.data.dataset_names import GRAPH_SUFFIXES, LISTS, XML
 from ltga.data.graph_tables import Tables
+from ltga.data.networkx_lines import has_dictionaries, split_dictionaries
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of
@@ -134,6 +135,9 @@ def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Table
     kept = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(_COMMENTS)]
     if not kept:
         raise DataError(f"{path}: has no edges; give a line for each, source and target")
+    details: list[dict[str, Any]] = []
+    if has_dictionaries(kept[0]):
+        kept, details = split_dictionaries(kept, path, problems)
     separator = next((sign for sign in ("\t", ",", ";") if sign in kept[0]), " ")
     rows = _cells(kept, separator, path)
     width = len(rows[0])
@@ -157,6 +161,9 @@ def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Table
         problems.add(str(path), f"{len(rows[odd[0]])} fields instead of {len(names)}", odd, "mend these rows", "error")
         rows = [(row + [""] * len(names))[: len(names)] for row in rows]
     edges = pd.DataFrame(rows, columns=pd.Index(names, dtype=object), dtype=object)
+    for name in dict.fromkeys(name for row in details for name in row):
+        cells = pd.Series([row.get(name) for row in details], dtype=object).infer_objects()
+        edges[f"{name} (attribute)" if name in names else name] = cells
     return Tables(edges, None, edge_table=str(path), node_table=str(path), problems=problems, **about)
 
 

@@ -21,6 +21,7 @@ from ltga.data.node_ids import NodeIds
 from ltga.data.table_graph import find_tables
 from ltga.data.table_labels import class_order
 from ltga.data.table_targets import kind_of_words
+from ltga.data.table_unknown_labels import is_no_label
 from ltga.data.text_files import encoding_hint, refuse_wide
 from ltga.errors import DataError
 
@@ -62,7 +63,12 @@ class TableStream:
                 self._nodes.fail(first + int(blank[0]), "id is blank; every node needs an id")
             self._ids.add(names)
             x = np.stack([self._nodes.numbers(batch, column, first) for column in self._features], axis=1)
-            labels = self._numbered(self._nodes.text(batch, "label"))
+            words = self._nodes.text(batch, "label")
+            for row, word in enumerate(words.to_pylist() if _has_unclear(words) else ()):
+                if word and is_no_label(word):
+                    choose = "choose --prepare missing_labels=unknown, or missing_labels=class"
+                    self._nodes.fail(first + row, f"label is {word!r}, which may be a class, or not known; {choose}")
+            labels = self._numbered(words)
             if "split" in self._nodes.columns:
                 self._parts.append(self._split(batch, first, labels))
             yield NodeBlock(x, labels, [name.encode() for name in names.to_pylist()])
@@ -132,6 +138,10 @@ class TableStream:
         return parts
 
 
+def _has_unclear(words: pa.Array) -> bool:
+    return any(word and is_no_label(word) for word in pc.unique(words).to_pylist())
+
+
 class _Rows:
     """A table file, read block by block, which knows its rows for error messages."""
 
@@ -143,6 +153,11 @@ class _Rows:
         if missing:
             found = in_a_line(", ".join(self.columns) or "none")
             raise DataError(f"{path}: column {missing[0]!r} is missing; found {found}")
+        if "" in self.columns:  # an index of pandas, most likely
+            raise DataError(
+                f"{path}: a column has no name; name or delete it, or choose --prepare categories=auto, which reads "
+                "the tables whole and prepares them as ltga train does"
+            )
         if len(set(self.columns)) != len(self.columns):
             raise DataError(f"{path}: column names repeat: {in_a_line(', '.join(self.columns))}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -23,21 +24,28 @@ _BETWEEN = "\x1f"  # stands between the id of a node and that of its graph, wher
 
 
 def joined(
-    tables: CollectionTables, ids: pa.Array, options: Preparation, fitted: FittedPreparation | None, problems: Problems
-) -> PreparedGraph | None:
-    """All graphs prepared as one; what is found is added to `problems` in the words of a collection."""
+    tables: CollectionTables, ids: pa.Array, options: Preparation, fitted: FittedPreparation | None,
+    problems: Problems, rows: Mapping[str, np.ndarray],
+) -> PreparedGraph | None:  # fmt: skip
+    """All graphs prepared as one; what is found is added to `problems` in the words of a collection.
+
+    `rows` says for each table which rows of the file it has.
+    """
     nodes, edges = tables.frames["nodes"], tables.frames["edges"]
     graph_of = _graph_of(nodes, ids)
     strangers = np.flatnonzero(graph_of < 0)
     if strangers.size:
         shown = text_of(nodes[GRAPH])[int(strangers[0])].as_py()
         what = f"{GRAPH} {shown[:40]!r} is not in {tables.paths['graphs']}"
-        problems.add(tables.paths["nodes"], what, strangers, "add it there, or leave these rows out", "error")
+        problems.of_rows(rows["nodes"]).add(
+            tables.paths["nodes"], what, strangers, "add it there, or leave these rows out", "error"
+        )
     lonely = np.setdiff1d(np.arange(len(ids)), graph_of)
     if lonely.size:
         shown = ", ".join(ids[int(at)].as_py()[:40] for at in lonely[:3])
         what = f"has no nodes in {tables.paths['nodes']} ({shown})"
-        problems.add(tables.paths["graphs"], f"graph {what}", lonely, "give it some, or leave it out", "error")
+        action = "give it some, or leave it out"
+        problems.of_rows(rows["graphs"]).add(tables.paths["graphs"], f"graph {what}", lonely, action, "error")
     parts = pd.Series(graph_of + 1)
     union = Tables(
         _keyed(edges, (options.source, options.target)),
@@ -46,7 +54,8 @@ def joined(
         origin={"format": "frames"}, parts=parts,
     )  # fmt: skip
     outcome = prepare(union, _as_one(options, nodes, edges), fitted)
-    problems.found += [_in_words(problem) for problem in outcome.problems]
+    in_file = {tables.paths[stem]: rows[stem] for stem in ("nodes", "edges")}
+    problems.found += [_in_words(problem, in_file) for problem in outcome.problems]
     return outcome.graph
 
 
@@ -82,9 +91,12 @@ def _as_one(options: Preparation, nodes: pd.DataFrame, edges: pd.DataFrame) -> P
     return options.model_copy(update={**kept, "predict": "links", "label": _BETWEEN, "split": split})
 
 
-def _in_words(problem: Problem) -> Problem:
+def _in_words(problem: Problem, in_file: Mapping[str, np.ndarray]) -> Problem:
     told = problem.what.replace(repr(_BETWEEN)[1:-1], " of graph ")
-    return replace(problem, what=told)
+    rows = problem.rows
+    if rows and problem.where in in_file:
+        rows = tuple(int(in_file[problem.where][row - 1]) + 1 for row in rows)
+    return replace(problem, what=told, rows=rows)
 
 
 def cut(whole_graph: PreparedGraph, ids: pa.Array) -> tuple[list[Data], list[list[str]]]:

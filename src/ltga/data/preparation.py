@@ -9,13 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ltga.data.conventions import CONVENTIONS, Convention
 from ltga.data.date_formats import check_date_format
+from ltga.data.number_formats import NumberFormat, Thousands, check_units, number_format
 from ltga.data.structure import check_names
 from ltga.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from ltga.data.prepare import PreparedGraph
 
-_LISTS = ("drop", "categorical", "structure")
+_LISTS = ("drop", "categorical", "units", "structure")
 
 
 class Preparation(BaseModel):
@@ -27,6 +28,8 @@ class Preparation(BaseModel):
         predict: what the label column holds: one "class" for each node, a "number", or several "labels" (separated by
             semicolons, or a column each); "auto": as it looks, and what is chosen is told. "links": nothing of nodes,
             only edges are, and no label is needed.
+        missing_labels: labels such as NA, None, null, - and ?: refused, as somebody has to say whether they are
+            "unknown", as blank ones are, or name a "class". Among numbers they are unknown.
         source, target, weight: columns of the edge table; every column but the first two is an edge attribute.
         drop: columns to leave out.
         categorical: columns of numbers that are names of categories (post codes, say).
@@ -43,7 +46,11 @@ class Preparation(BaseModel):
             (zeros for a category, no label for a class).
         empty_cells: of number columns: filled with the median, the mean or zero, or refused; with `indicator`, a
             column of 0 and 1 says where.
+        decimal: what stands before the fraction of a number: 3910.79, or 3910,79.
+        thousands: what stands between groups of three digits; "auto": points if `decimal` is a comma, else nothing.
+        units: signs and words beside numbers (€, kg) that are taken off; a column has one of them at most.
         stray_cells: text among numbers: refused, or taken as empty.
+        bad_smiles: molecules that rdkit cannot read: refused, or left out, of predictions as well.
         dates: as a number of days since 1970, as categories, left out, or refused; `date_format` as for
             `datetime.strptime` if they are not all written 2024-12-31, several separated by commas.
         scale: number columns have mean 0 and standard deviation 1 ("standard") or stay as they are ("none").
@@ -63,6 +70,7 @@ class Preparation(BaseModel):
     label: str = "label"
     split: str = "split"
     predict: Literal["auto", "class", "number", "labels", "links"] = "auto"
+    missing_labels: Literal["error", "unknown", "class"] = "error"
     source: str = "source"
     target: str = "target"
     weight: str = "weight"
@@ -80,7 +88,11 @@ class Preparation(BaseModel):
     new_category: Literal["error", "other"] = "error"
     empty_cells: Literal["median", "mean", "zero", "error"] = "median"
     indicator: bool = True
+    decimal: Literal[".", ","] = "."
+    thousands: Thousands = "auto"
+    units: tuple[str, ...] = ()
     stray_cells: Literal["error", "empty"] = "error"
+    bad_smiles: Literal["error", "drop"] = "error"
     dates: Literal["number", "category", "drop", "error"] = "number"
     date_format: str | None = None
     scale: Literal["standard", "none"] = "standard"
@@ -101,6 +113,8 @@ class Preparation(BaseModel):
             raise InputError(f"prepare: {name}: {problem}, got {str(first['input'])[:80]!r}") from None
         if self.source == self.target:
             raise InputError(f"prepare: source and target are both {self.source!r}; an edge has two ends")
+        if self.decimal == self.thousands:
+            raise InputError(f"prepare: decimal and thousands are both {self.decimal!r}; one sign cannot be both")
 
     @field_validator(*_LISTS, mode="before")
     @classmethod
@@ -123,6 +137,12 @@ class Preparation(BaseModel):
         except (LookupError, UnicodeError):
             raise ValueError("no such encoding, use for example utf-8 or cp1252") from None
         return value
+
+    @field_validator("units")
+    @classmethod
+    def _sound_units(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        check_units(value)
+        return tuple(dict.fromkeys(value))
 
     @field_validator("date_format")
     @classmethod
@@ -172,6 +192,11 @@ class Preparation(BaseModel):
         if convention not in CONVENTIONS:
             raise InputError(f"convention: got {convention!r}; use one of {', '.join(map(repr, CONVENTIONS))}")
         return Preparation(**{**self.model_dump(), "convention": convention})
+
+    @property
+    def number_format(self) -> NumberFormat:
+        """How numbers are written."""
+        return number_format(self.decimal, self.thousands, self.units)
 
     @property
     def changed(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 import torch
 from pydantic import BaseModel, ConfigDict
 from torch_geometric.data import Data
@@ -23,14 +22,15 @@ from ltga.data.node_dataset import NodeDataset
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
-from ltga.data.table_cells import padded, text_of
-from ltga.data.table_edges import Edges, merge_of, note_strangers, positions, without_repeats
+from ltga.data.table_cells import text_of
+from ltga.data.table_edges import Edges, note_strangers, positions, without_repeats
 from ltga.data.table_features import FittedTable, edge_attributes, node_features
 from ltga.data.table_labels import read_labels, read_splits
+from ltga.data.table_leftovers import blank_rows, note_blank_rows
+from ltga.data.table_nodes import check_names, has_columns, named_once
 from ltga.data.table_targets import kind_of_target, label_columns, read_target
 from ltga.data.target import Kind, make_target
 from ltga.data.telltale import note_telltales
-from ltga.errors import did_you_mean
 
 
 class FittedPreparation(BaseModel):
@@ -153,14 +153,14 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     labels = () if tables.nodes is None else label_columns(options, tables.nodes.columns)
     bare = fitted is not None or tables.nodes is None or options.predict == "links"
     node_columns = (options.id,) if bare else (options.id, *labels)
-    sound = _has_columns(tables.edges, (options.source, options.target), tables.edge_table, "edge", problems)
+    sound = has_columns(tables.edges, (options.source, options.target), tables.edge_table, "edge", problems)
     if tables.nodes is not None:
-        sound &= _has_columns(tables.nodes, node_columns, tables.node_table, "node", problems)
+        sound &= has_columns(tables.nodes, node_columns, tables.node_table, "node", problems)
     if fitted is None:
-        _check_names(tables, options, problems)
+        check_names(tables, options, problems)
     if not sound:
         return Outcome(problems, None)
-    nodes, kept = _named_once(tables, options, problems)
+    nodes, kept = named_once(tables, options, problems)
     about_nodes = problems.of_rows(kept)
     convention: Convention = fitted.convention if fitted else options.convention or tables.convention or "directed"
     ids = text_of(nodes[options.id])
@@ -225,94 +225,17 @@ def _labels(
     return np.where(known, 0, -1), names, values
 
 
-def _has_columns(frame: pd.DataFrame, wanted: tuple[str, ...], where: str, kind: str, problems: Problems) -> bool:
-    """Whether a table has rows and the columns that it needs, each once."""
-    columns = list(frame.columns)
-    before = len(problems.errors)
-    if not columns:
-        problems.add(where, "is empty", 1, f"give a header and a row for each {kind}", "error")
-        return False
-    listed = ", ".join(columns)
-    for name in wanted:
-        if name not in columns:
-            named = name in ("id", "label", "source", "target")
-            action = f"rename one, or say which it is with {name}=COLUMN" if named else "give the name of one of them"
-            action += "; links need none (predict=links)" if name == "label" else ""
-            problems.add(where, f"column {name!r} is missing; found {listed}", 1, action, "error")
-    if len(set(columns)) != len(columns):
-        problems.add(where, f"column names repeat: {listed}", 1, "rename them", "error")
-    if len(frame) == 0 and len(problems.errors) == before:
-        problems.add(where, "there are no rows below the header", 1, f"give at least one {kind}", "error")
-    return len(problems.errors) == before
-
-
-def _check_names(tables: Tables, options: Preparation, problems: Problems) -> None:
-    """Add an error for each column that an option names and no table has."""
-    nodes = [] if tables.nodes is None else list(tables.nodes.columns)
-    edges = list(tables.edges.columns)
-    named = [
-        (option, name, [*nodes, *edges]) for option in ("drop", "categorical") for name in getattr(options, option)
-    ]
-    chosen = options.changed
-    named += [
-        (option, chosen[option], there) for option, there in (("split", nodes), ("weight", edges)) if option in chosen
-    ]
-    needed = {options.id: "ids", options.source: "ends of edges", options.target: "ends of edges"}
-    if options.predict != "links":
-        needed |= dict.fromkeys(label_columns(options, nodes), "labels")
-    for option, name, there in named:
-        if name not in there:
-            hint = did_you_mean(name, there, f"found {', '.join(there)}")
-            problems.add(tables.where, f"{option}={name}: there is no such column", 1, hint, "error")
-        elif option in ("drop", "categorical") and name in needed:
-            what = f"{option}={name}: the column has the {needed[name]} and is no feature"
-            problems.add(tables.where, what, 1, "leave the option out", "error")
-
-
-def _named_once(tables: Tables, options: Preparation, problems: Problems) -> tuple[pd.DataFrame, np.ndarray]:
-    """The node table, each node once, and which rows these are; made from the edges where there is none."""
-    if tables.nodes is None:
-        ends = [text_of(tables.edges[name]) for name in (options.source, options.target)]
-        named = pa.chunked_array(ends).unique()
-        made = pd.DataFrame({options.id: pd.Series(named.to_numpy(zero_copy_only=False), dtype=object)})
-        return made, np.arange(len(made))
-    nodes = tables.nodes
-    text = text_of(nodes[options.id])
-    spaced = padded(nodes[options.id])
-    if spaced.size:
-        what = f"{options.id} {nodes[options.id].iloc[spaced[0]]!r} has spaces around it"
-        problems.add(tables.node_table, what, spaced, "left out, in predictions too", "mended")
-    codes = text.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    blank = np.flatnonzero(pc.equal(text, "").to_numpy(zero_copy_only=False))
-    problems.add(tables.node_table, f"{options.id} is blank", blank, "every node needs an id", "error")
-    repeated = pd.Series(codes).duplicated().to_numpy()
-    if not repeated.any():
-        return nodes, np.arange(len(nodes))
-    again = np.flatnonzero(repeated)
-    first = int(np.flatnonzero(codes == codes[again[0]])[0])
-    what = f"{options.id} {text[int(again[0])].as_py()!r} repeats row {first + 1}"
-    merge = merge_of(codes)
-    labels = [nodes[name] for name in label_columns(options, nodes.columns) if name in nodes]
-    if merge is not None and (other := merge.unlike_the_first(labels)).size:
-        contradicted = f"{options.id} {text[int(other[0])].as_py()!r} has two different labels"
-        problems.add(tables.node_table, contradicted, other, "one of them must be wrong", "note")
-    if options.repeated_ids == "error":
-        problems.add(tables.node_table, what, again, "keep one of them, or choose repeated_ids=first", "error")
-        return nodes, np.arange(len(nodes))
-    problems.add(tables.node_table, what, again, "the first kept (repeated_ids=first)", "mended")
-    return nodes[~repeated], np.flatnonzero(~repeated)
-
-
 def _edges(
     tables: Tables, ids: pd.Series, id_text: pa.Array, convention: str, options: Preparation, problems: Problems
 ) -> Edges:
     frame, where = tables.edges, tables.edge_table
     rows = np.empty((len(frame), 2), dtype=np.int64)
+    blank = blank_rows(frame, options.source) if tables.parts is None else np.empty(0, dtype=np.int64)
+    note_blank_rows(blank, where, problems)
     for at, name in enumerate((options.source, options.target)):
         rows[:, at] = positions(frame[name], ids, id_text)
-        note_strangers(
-            frame[name], np.flatnonzero(rows[:, at] < 0), id_text, (where, tables.node_table), options, problems
-        )
+        strange = np.setdiff1d(np.flatnonzero(rows[:, at] < 0), blank)
+        note_strangers(frame[name], strange, id_text, (where, tables.node_table), options, problems)
     kept = np.flatnonzero((rows >= 0).all(axis=1))
     if not kept.size and not problems.errors:
         problems.add(where, "no edge joins two nodes of the node table", len(rows), "check the ids", "error")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +17,23 @@ from ltga.data.collection import GraphCollection
 from ltga.data.collection_tables import GRAPH, SMILES, CollectionTables, read_collection
 from ltga.data.collection_target import GraphTargets, read_targets
 from ltga.data.joined_graphs import cut, joined
-from ltga.data.molecules import ATOM_FEATURES, read_molecules
+from ltga.data.molecule_tables import readable_molecules
+from ltga.data.molecules import ATOM_FEATURES
 from ltga.data.preparation import Preparation
 from ltga.data.prepare import FittedPreparation
 from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
 from ltga.data.table_cells import text_of
+from ltga.data.table_leftovers import blank_rows, note_blank_rows
+from ltga.data.table_nodes import note_repeated_names
 from ltga.data.target import Kind
 from ltga.data.telltale import note_telltales
 from ltga.errors import DataError, InputError, did_you_mean
 
-_OF_GRAPHS = ("label", "split", "predict", "encoding", "drop")  # options about the table of graphs
+# Options about the table of graphs, which is all that molecules have.
+_OF_GRAPHS = (
+    "label", "split", "predict", "missing_labels", "encoding", "drop", "decimal", "thousands", "units", "bad_smiles"
+)  # fmt: skip
 
 
 class FittedCollection(BaseModel):
@@ -59,6 +65,7 @@ class PreparedCollection:
         problems: what was found on the way.
         feature_names: of a node.
         node_names: what people call the nodes of every graph; None for molecules.
+        left_out: molecules that could not be read, each by its name and the reason.
     """
 
     tables: CollectionTables
@@ -69,6 +76,7 @@ class PreparedCollection:
     problems: Problems
     feature_names: tuple[str, ...]
     node_names: list[list[str]] | None = None
+    left_out: tuple[str, ...] = ()
 
     def collection(self, name: str | None = None) -> GraphCollection:
         """To train on, with splits."""
@@ -81,6 +89,7 @@ class PreparedCollection:
             self.targets.target(self.tables.paths["graphs"]),
             None if masks is None else tuple(torch.from_numpy(mask) for mask in masks),  # type: ignore[arg-type]
             graph_names=self.graph_names,
+            left_out=self.left_out,
             provenance={"path": str(self.tables.folder)},
             feature_names=self.feature_names,
             notes=self.problems.notes,
@@ -110,11 +119,10 @@ def molecules_of(folder: str | Path) -> PreparedCollection:
     tables = read_collection(folder, Preparation())
     if not tables.of_molecules:
         raise InputError(f"GRAPH: {folder}: its tables would be prepared anew, and the run's graphs were no tables")
-    return accepted_collection(
-        tables,
-        Preparation(),
-        FittedCollection(options=Preparation(), graph=None, columns=("",), target="number", names=()),
-    )
+    # A known dataset leaves out what rdkit cannot read, so its runs do.
+    options = Preparation(bad_smiles="drop")
+    fitted = FittedCollection(options=options, graph=None, columns=("",), target="number", names=())
+    return accepted_collection(tables, options, fitted)
 
 
 def prepare_collection(
@@ -124,15 +132,23 @@ def prepare_collection(
     problems = Problems(list(tables.problems.found))
     if not _sound(tables, options, fitted is None, problems):
         return problems, None
+    tables, kept = _without_blank_rows(tables, problems)
     graphs, where = tables.frames["graphs"], tables.paths["graphs"]
-    ids = text_of(graphs[GRAPH])
-    _check_ids(ids, where, problems)
-    before = None if fitted is None else _known_columns(fitted, graphs)
-    targets = read_targets(graphs, options, where, problems, before) if fitted is None or before else None
+    ids, about = text_of(graphs[GRAPH]), problems.of_rows(kept["graphs"])
+    _check_ids(ids, where, about)
+    molecules = None
     if tables.of_molecules:
-        made, node_names, whole, names = _molecules(tables, ids, problems), None, None, ATOM_FEATURES
+        molecules = readable_molecules(graphs[SMILES], ids, options, where, about, fitted is None)
+        graphs, ids = graphs.iloc[molecules.rows], ids.take(pa.array(molecules.rows))
+        about = problems.of_rows(kept["graphs"][molecules.rows])
+    before = None if fitted is None else _known_columns(fitted, graphs)
+    targets = read_targets(graphs, options, where, about, before) if fitted is None or before else None
+    made: list[Data] | None
+    node_names: list[list[str]] | None
+    if molecules is not None:
+        made, node_names, whole, names = molecules.graphs, None, None, ATOM_FEATURES
     else:
-        whole = joined(tables, ids, options, None if fitted is None else fitted.graph, problems)
+        whole = joined(tables, ids, options, None if fitted is None else fitted.graph, problems, kept)
         made, node_names = (None, None) if whole is None or problems.errors else cut(whole, ids)
         names = () if whole is None else whole.arrays.feature_names or ()
     if made is None or problems.errors or (targets is None and fitted is None):
@@ -149,8 +165,20 @@ def prepare_collection(
         if whole is not None:
             _note_telltales(made, names, tables, targets, problems)
     return problems, PreparedCollection(
-        tables, made, tuple(ids.to_pylist()), targets, fitted, problems, tuple(names), node_names
+        tables, made, tuple(ids.to_pylist()), targets, fitted, problems, tuple(names), node_names,
+        () if molecules is None else molecules.left_out,
     )  # fmt: skip
+
+
+def _without_blank_rows(tables: CollectionTables, problems: Problems) -> tuple[CollectionTables, dict[str, np.ndarray]]:
+    """The tables without rows that have no cell at all, and which rows are kept."""
+    frames, kept = {}, {}
+    for stem, frame in tables.frames.items():
+        blank = blank_rows(frame, GRAPH)
+        note_blank_rows(blank, tables.paths[stem], problems)
+        kept[stem] = np.delete(np.arange(len(frame)), blank)
+        frames[stem] = frame.iloc[kept[stem]].reset_index(drop=True) if blank.size else frame
+    return replace(tables, frames=frames), kept
 
 
 def _note_telltales(
@@ -190,8 +218,7 @@ def _sound(tables: CollectionTables, options: Preparation, fresh: bool, problems
                 instead = "add it" if name == GRAPH else f"say which it is with {name}=COLUMN"
                 action = f"rename one, or {instead}"
                 problems.add(tables.paths[stem], f"column {name!r} is missing; found {listed}", 1, action, "error")
-        if frame.columns.has_duplicates:
-            problems.add(tables.paths[stem], f"column names repeat: {listed}", 1, "rename them", "error")
+        note_repeated_names(list(frame.columns), tables.paths[stem], problems)
         if len(frame) == 0:
             problems.add(tables.paths[stem], "there are no rows below the header", 1, "give some", "error")
     if fresh:
@@ -216,6 +243,9 @@ def _check_options(tables: CollectionTables, options: Preparation, problems: Pro
     if tables.of_molecules and strange:
         what = f"{strange[0]}={getattr(options, strange[0])}: molecules have features of their own"
         problems.add(where, what, 1, "leave it out, or give tables of nodes and edges", "error")
+    if not tables.of_molecules and "bad_smiles" in options.changed:
+        what = f"bad_smiles={options.bad_smiles}: {tables.paths['graphs']} has no column {SMILES!r}"
+        problems.add(where, what, 1, "leave it out", "error")
     if options.structure not in (("auto",), ("none",)) and places_nodes(options.structure):
         what = "structure: a Laplacian places the nodes of one graph and says nothing of another"
         problems.add(where, what, 1, "choose others", "error")
@@ -228,14 +258,3 @@ def _check_ids(ids: pa.Array, where: str, problems: Problems) -> None:
     if again.size:
         what = f"{GRAPH} {text[again[0]][:40]!r} repeats an earlier one"
         problems.add(where, what, again, "keep one of them", "error")
-
-
-def _molecules(tables: CollectionTables, ids: pa.Array, problems: Problems) -> list[Data] | None:
-    graphs = tables.frames["graphs"]
-    read = read_molecules(text_of(graphs[SMILES]).to_pylist())
-    if not read.unparsable:
-        return read.graphs
-    named = ", ".join(f"{ids[position].as_py()}: {reason}" for position, reason in read.unparsable[:3])
-    rows = np.array([position for position, _ in read.unparsable])
-    problems.add(tables.paths["graphs"], f"{SMILES} does not parse ({named})", rows, "mend or leave out", "error")
-    return None

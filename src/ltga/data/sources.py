@@ -134,7 +134,9 @@ def from_sql(connection: Any, nodes: str | None, edges: str, name: str = "graph"
 
 
 def _from_igraph(graph: Any, options: Preparation) -> Tables:
-    keys = graph.vs["name"] if "name" in graph.vs.attributes() else list(range(graph.vcount()))
+    # The latter is where Graph.from_networkx keeps what nodes are called.
+    called = next((name for name in ("name", "_nx_name") if name in graph.vs.attributes()), None)
+    keys = graph.vs[called] if called else list(range(graph.vcount()))
     nodes = _frame({options.id: keys}, [v.attributes() for v in graph.vs])
     ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     names = np.empty(len(keys), dtype=object)
@@ -143,7 +145,10 @@ def _from_igraph(graph: Any, options: Preparation) -> Tables:
                    [e.attributes() for e in graph.es])  # fmt: skip
     convention = _meaning(bool(graph.is_directed()))
     return Tables(
-        edges, nodes.drop(columns="name", errors="ignore"), convention=convention, origin={"format": "igraph"}
+        edges,
+        nodes.drop(columns=["name", "_nx_name"], errors="ignore"),
+        convention=convention,
+        origin={"format": "igraph"},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
 
@@ -12,16 +13,15 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from ltga.data.date_formats import formats_to_try
+from ltga.data.date_formats import dates_look_like, formats_to_try
+from ltga.data.number_formats import NO_NUMBER, NumberFormat, as_python_writes
+from ltga.data.number_hints import nearly_numbers
 
 Kind = Literal["number", "date", "category", "nested"]
-# What people write where a number is not known; only looked for in columns that are numbers otherwise.
-NO_NUMBER = ("", "na", "n/a", "nan", "null", "none", "<na>", "nat", "-", "?")
 _WORDS = {"true": 1.0, "false": 0.0}
-# From this share of numbers on, a column is one of numbers in which something else has strayed.
+# From this share of numbers or dates on, a column is one of them in which something else has strayed.
 _MOSTLY = 0.5
-# 1,5 and 12.345,60: meant as numbers, but nobody can say which; as categories they would be silently wrong.
-_NEARLY_NUMBER = r"^[-+]?[0-9]+([.,' ][0-9]+)+$"
+_USUAL = NumberFormat()
 _DAY = 86_400.0
 _MOST_BITS = 14_000
 
@@ -103,27 +103,64 @@ def padded(series: pd.Series) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column as numbers `[R]` (float64, NaN where there is none), where it is empty, and where it is no number."""
+    """A column as numbers `[R]` (float64, NaN where there is none), where it is empty, and where it is no number.
+
+    `unit`: which of the format's units a cell had, -1 for none; `grouped`: where signs stood between thousands. Both
+    are `None` for a column that is no text.
+    """
 
     values: np.ndarray
     empty: np.ndarray
     stray: np.ndarray
+    unit: np.ndarray | None = None
+    grouped: np.ndarray | None = None
 
 
-def numbers_of(series: pd.Series) -> Numbers:
+def numbers_of(series: pd.Series, form: NumberFormat = _USUAL) -> Numbers:
     """A column of numbers, or of text that says numbers.
 
     >>> numbers_of(pd.Series(["1", "n/a", "x", "2e1", "inf"])).values.tolist()
     [1.0, nan, nan, 20.0, nan]
+    >>> numbers_of(pd.Series(["1.234,50 €", "3,5", "4.5"]), NumberFormat(",", ".", ("€",))).values.tolist()
+    [1234.5, 3.5, nan]
     """
+    unit, grouped = None, None
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         values = series.to_numpy(dtype=np.float64)
         empty = np.isnan(values)
     else:
-        values, empty = _spoken_numbers(text_of(series))
+        text = text_of(series)
+        if form != _USUAL:
+            written = as_python_writes(text, form)
+            text, unit, grouped = written.text, written.unit, written.grouped
+        values, empty = _spoken_numbers(text)
+        if form != _USUAL and series.dtype == object:
+            values = _with_real_numbers(series, values, unit, grouped)
     with np.errstate(over="ignore"):  # a network computes in float32
         stray = ~np.isfinite(values.astype(np.float32)) & ~empty
-    return Numbers(np.where(stray, np.nan, values), empty, stray)
+    return Numbers(np.where(stray, np.nan, values), empty, stray, unit, grouped)
+
+
+def _with_real_numbers(
+    series: pd.Series, values: np.ndarray, unit: np.ndarray | None, grouped: np.ndarray | None
+) -> np.ndarray:
+    """Numbers that were never text have no decimal sign to choose."""
+    values = values.copy()
+    for at, cell in enumerate(series.to_numpy(dtype=object)):
+        if isinstance(cell, Real | Decimal) and not isinstance(cell, bool | np.bool_):
+            try:
+                values[at] = float(cell)
+            except OverflowError:
+                values[at] = np.inf
+            if unit is not None and grouped is not None:
+                unit[at], grouped[at] = -1, False
+    return values
+
+
+def number_text(series: pd.Series, form: NumberFormat = _USUAL) -> pa.Array:
+    """A column as text in which numbers are written as Python writes them."""
+    text = text_of(series)
+    return as_python_writes(text, form).text if form != _USUAL and _is_text(series) else text
 
 
 def _spoken_numbers(text: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -175,11 +212,11 @@ def _stamps(text: pd.Series, date_format: str | None) -> pd.Series:
     return stamps
 
 
-def kind_of(series: pd.Series, date_format: str | None = None) -> Kind:
+def kind_of(series: pd.Series, date_format: str | None = None, form: NumberFormat = _USUAL) -> Kind:
     """What a column holds.
 
-    >>> [kind_of(pd.Series(cells)) for cells in (["1", "2", ""], ["a", "1"], ["2024-01-31"], [[1], [2]])]
-    ['number', 'number', 'date', 'nested']
+    >>> [kind_of(pd.Series(cells)) for cells in (["1", "2", ""], ["a", "1"], ["2024-01-31"], [[1], [2]], ["5 €"])]
+    ['number', 'number', 'date', 'nested', 'number']
     """
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         return "date"
@@ -187,12 +224,16 @@ def kind_of(series: pd.Series, date_format: str | None = None) -> Kind:
         return "number"
     if series.dtype == object and any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in series):
         return "nested"
-    numbers = numbers_of(series)
+    numbers = numbers_of(series, form)
     filled = int((~numbers.empty).sum())
     if not numbers.stray.any():
         return "number"
-    if not days_of(series, date_format).stray.any():
+    days = days_of(series, date_format)
+    # pandas reads 2020 as a date; among other numbers it is none.
+    dated = int((numbers.stray & ~days.stray & ~days.empty).sum())
+    if not days.stray.any():
         return "date"
-    nearly = pc.match_substring_regex(text_of(series), _NEARLY_NUMBER).to_numpy(zero_copy_only=False)
-    spoken = filled - int((numbers.stray & ~nearly).sum())
+    if dated >= _MOSTLY * filled and dates_look_like(text_of(series), date_format) is None:
+        return "date"  # the rest is not written in another way, it is no date
+    spoken = filled - int((numbers.stray & ~nearly_numbers(text_of(series))).sum())
     return "number" if spoken >= _MOSTLY * filled else "category"

@@ -9,45 +9,20 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ltga.data.date_formats import date_format_of, formats_in
+from ltga.data.date_formats import dates_look_like
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
-from ltga.data.table_cells import days_of, kind_of, numbers_of, text_of
+from ltga.data.table_capitals import note_capitals
+from ltga.data.table_cells import kind_of, text_of
+from ltga.data.table_numbers import FittedColumn, NumberColumn, fit_numbers
 
 # Of the filled cells of a text column; beyond, it names rows rather than kinds of rows.
 _MOSTLY_DIFFERENT = 0.5
 
 
-class _Fitted(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    name: str
-
-
-class NumberColumn(_Fitted):
-    """Numbers or dates, with what fills empty cells, and whether another column says where."""
-
-    kind: Literal["number", "date"]
-    fill: float
-    indicator: bool
-
-    @property
-    def names(self) -> list[str]:
-        return [self.name, f"{self.name} is missing"] if self.indicator else [self.name]
-
-    def encode(self, series: pd.Series, options: Preparation, where: str, problems: Problems) -> np.ndarray:
-        """`[R, 1]` or `[R, 2]`."""
-        values, empty = _numbers(self.name, series, self.kind, options, where, problems)
-        if empty.any():
-            beside = f" beside a column that says where ({self.name} is missing)" if self.indicator else ""
-            _about_empty(empty, options, where, self.name, f"filled with {self.fill:.6g}{beside}", problems)
-        filled = np.where(empty, self.fill, values)
-        return np.stack([filled, empty], axis=1) if self.indicator else filled[:, None]
-
-
-class OneHotColumn(_Fitted):
+class OneHotColumn(FittedColumn):
     """A column of 0 and 1 for each category; `missing`: one for empty cells, too."""
 
     kind: Literal["one-hot"] = "one-hot"
@@ -73,7 +48,7 @@ class OneHotColumn(_Fitted):
         return out
 
 
-class HashedColumn(_Fitted):
+class HashedColumn(FittedColumn):
     """Categories by a hash of their text, in `columns` columns of 0 and 1; empty cells are zeros."""
 
     kind: Literal["hash"] = "hash"
@@ -109,7 +84,7 @@ def fit_column(
 
     `keep_constant`: equal numbers are kept, because they will be added up and differ then.
     """
-    kind = "category" if name in options.categorical else kind_of(series, options.date_format)
+    kind = "category" if name in options.categorical else kind_of(series, options.date_format, options.number_format)
     place = f"{where}, {name}"
     if kind == "date" and options.dates == "error":
         problems.add(place, "holds dates", 1, "choose dates=number, category or drop", "error")
@@ -123,22 +98,7 @@ def fit_column(
     if kind == "category" or (kind == "date" and options.dates == "category"):
         return _fit_category(name, series, options, place, problems)
     assert kind in ("number", "date")
-    values, empty = _numbers(name, series, kind, options, where, Problems())
-    if empty.all():
-        before = len(problems)
-        _numbers(name, series, kind, options, where, problems)  # what stands there may be text
-        if len(problems) == before:
-            problems.add(place, "no cell holds a number", 1, "left out", "note")
-        return None
-    known = values[~empty]
-    if known.min() == known.max() and not (empty.any() and options.indicator) and not keep_constant:
-        problems.add(place, f"is {known[0]:.6g} in every row", 1, "left out", "note")
-        return None
-    if kind == "date":
-        problems.add(place, "holds dates", 1, "taken as days since 1970-01-01 (dates=number)", "note")
-    fill = {"median": np.median(known), "mean": known.mean()}.get(options.empty_cells, 0.0)
-    indicator = options.indicator and bool(empty.any())
-    return NumberColumn(name=name, kind=kind, fill=float(fill), indicator=indicator)
+    return fit_numbers(name, series, kind, options, where, problems, keep_constant)  # type: ignore[arg-type]
 
 
 def _fit_category(
@@ -157,18 +117,21 @@ def _fit_category(
     if len(counts) <= 1:
         problems.add(place, f"is {example[:40]!r} in every row", 1, "left out", "note")
         return None
-    looks_like = _format_to_choose(text, options)
-    if looks_like is not None:
-        action = f"taken as text; choose date_format={looks_like} to take them as dates"
-        problems.add(place, f"these look like dates, {example[:30]!r} for example", 1, action, "note")
+    dates = dates_look_like(text, options.date_format)
+    if dates is not None:
+        action = f"taken as text; choose date_format={dates.choose} to take them as dates"
+        problems.add(place, f"these look like dates{dates.doubt}, {example[:30]!r} for example", 1, action, "note")
     chosen = options.categories
     if chosen == "auto":
         names_rows = different > options.one_hot_limit and different > _MOSTLY_DIFFERENT * filled
         chosen = "drop" if names_rows else "one-hot" if different <= options.one_hot_limit else "hash"
     if chosen == "drop":
-        why = "left out (categories=hash to keep it)" if options.categories == "auto" else "left out (categories=drop)"
+        keep = "categories=hash to keep it" if dates is None else "date_format= as above to keep it"
+        why = f"left out ({keep})" if options.categories == "auto" else "left out (categories=drop)"
         problems.add(place, what, 1, why, "note")
         return None
+    if chosen == "one-hot" and count is not None:
+        note_capitals(sorted(text for text in count if text), place, "categories", problems)
     gaps = np.flatnonzero(pc.equal(text, "").to_numpy(zero_copy_only=False))
     if gaps.size:
         done = "a category of its own" if chosen == "one-hot" else "zeros"
@@ -181,39 +144,6 @@ def _fit_category(
         return None
     problems.add(place, what, 1, "a column of 0 and 1 for each (one-hot)", "note")
     return OneHotColumn(name=name, values=tuple(sorted(text for text in count if text)), missing="" in count)
-
-
-def _numbers(
-    name: str, series: pd.Series, kind: str, options: Preparation, where: str, problems: Problems
-) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers `[R]` and where there are none; text among them goes to `problems`."""
-    found = days_of(series, options.date_format) if kind == "date" else numbers_of(series)
-    stray = np.flatnonzero(found.stray)
-    if stray.size:
-        wanted = "a date" if kind == "date" else "a finite number"
-        what = f"{name} is {str(series.iloc[int(stray[0])])[:40]!r}, expected {wanted}"
-        if options.stray_cells == "error":
-            dates = _format_to_choose(text_of(series), options)
-            first = "" if dates is None else f"date_format={dates} for dates, "
-            action = f"mend it, or choose {first}stray_cells=empty, categorical={name} or drop={name}"
-            problems.add(where, what, stray, action, "error")
-        else:
-            problems.add(where, what, stray, "taken as empty (stray_cells=empty)", "mended")
-    return found.values, found.empty | found.stray
-
-
-def _format_to_choose(text: pa.Array, options: Preparation) -> str | None:
-    """What `date_format` would have to be for these cells to be dates, too."""
-    found = date_format_of(text)
-    return None if found is None else ",".join([*formats_in(options.date_format), found])
-
-
-def _about_empty(empty: np.ndarray, options: Preparation, where: str, name: str, done: str, problems: Problems) -> None:
-    rows = np.flatnonzero(empty)
-    if options.empty_cells == "error":
-        problems.add(where, f"{name} is empty", rows, "fill it, or choose empty_cells=median, mean or zero", "error")
-    else:
-        problems.add(where, f"{name} is empty", rows, f"{done} (empty_cells={options.empty_cells})", "mended")
 
 
 def _about_new(new: np.ndarray, what: str, options: Preparation, where: str, problems: Problems) -> None:

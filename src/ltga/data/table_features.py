@@ -17,6 +17,7 @@ from ltga.data.problems import Problems
 from ltga.data.structure import DEFAULT, structural_features
 from ltga.data.table_columns import Column, NumberColumn, fit_column
 from ltga.data.table_edges import Edges
+from ltga.data.table_leftovers import meant_columns
 from ltga.data.table_targets import label_columns
 from ltga.errors import InputError
 
@@ -79,6 +80,9 @@ def edge_attributes(
     if "id" in names and tables.origin.get("format") != "frames":  # GEXF and GraphML number their edges
         names.remove("id")
         problems.add(where, "column 'id' names edges", 1, "left out", "note")
+    refused = options.unknown_ids == "error" and bool(problems.errors)  # then everything wrong is told
+    if 0 < len(edges.used) < len(frame) and not refused:  # rows that are no edges say nothing about those that are
+        frame, problems = frame.iloc[edges.used], problems.of_rows(edges.used)
     names.sort(key=lambda name: name != options.weight)
     counted = (options.weight,) if any(rule == "sum" for _, rule in edges.steps) else ()
     columns = _columns(frame, names, options, where, problems, fitted, counted)
@@ -101,6 +105,7 @@ def _columns(
 ) -> list[Any]:  # fmt: skip
     """What becomes of every column: decided now, or as it was decided before."""
     if fitted is None:
+        names = meant_columns(frame, names, options, where, problems)
         made = [fit_column(name, frame[name], options, where, problems, name in counted) for name in names]
         return [column for column in made if column is not None]
     for column in fitted.columns:

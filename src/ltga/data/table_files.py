@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from ltga.data.bounds import MAX_BYTES, in_a_line
 from ltga.data.problems import Problems
+from ltga.data.table_cells import text_of
 from ltga.data.text_files import encoding_hint, reads_as, refuse_wide
 from ltga.errors import DataError
 
@@ -22,6 +24,7 @@ SUFFIXES = (".csv", ".parquet")
 # Parquet can write a repeated value a billion times in a few bytes; rows that differ take about one each.
 _ROWS_PER_BYTE = 1000
 _LONGEST_HEADER = 1 << 20
+_SEPARATOR_LINE = re.compile(rb'"?sep=([,;|\t])"?[,;|\t]*\r?\n', re.IGNORECASE)
 _PANDAS_INDEX = "__index_level_"
 
 
@@ -50,17 +53,23 @@ def _read_csv(path: Path, encoding: str, problems: Problems, option: bool) -> pd
     """All fields as text; not pandas' own reader, which drops surplus fields and fills up short rows."""
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     refuse_wide(content, path, encoding, option)
-    delimiter = _delimiter(content)
+    content, delimiter = _content_and_delimiter(content)
     fast = _plain_csv(content, delimiter) if encoding.lower() in ("utf-8", "utf8") else None
     if fast is not None:
-        return fast
+        return _without_nameless_ends(fast, str(path), problems)
     return _any_csv(_decoded(content, encoding, str(path), problems, option), delimiter, str(path), problems)
 
 
-def _delimiter(content: bytes) -> str:
-    """What stands between the columns of the first line: a comma, or what some programs write in its place."""
+def _content_and_delimiter(content: bytes) -> tuple[bytes, str]:
+    """The table, and what stands between its columns: a comma, or what some programs write in its place.
+
+    A first line `sep=;`, which is for Excel, says so and is none of the table's.
+    """
+    told = _SEPARATOR_LINE.match(content)
+    if told is not None:
+        return content[told.end() :], told.group(1).decode()
     first = content[:_LONGEST_HEADER].splitlines()[:1]
-    return next((sign for sign in (",", ";", "\t") if first and sign.encode() in first[0]), ",")
+    return content, next((sign for sign in (",", ";", "\t") if first and sign.encode() in first[0]), ",")
 
 
 def _plain_csv(content: bytes, delimiter: str) -> pd.DataFrame | None:
@@ -90,13 +99,40 @@ def _any_csv(text: str, delimiter: str, where: str, problems: Problems) -> pd.Da
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True, delimiter=delimiter)
     header = [column.strip() for column in next(reader, [])]
     rows = [row for row in reader if row]
+    _mend_blank_ends(rows, header, where, problems)
     odd = [at for at, row in enumerate(rows) if len(row) != len(header)]
     if odd:
         what = f"{len(rows[odd[0]])} fields, but the header names {len(header)} columns"
         problems.add(where, what, odd, "give every row as many, with quotes around text that has commas", "error")
         for at in odd:
             rows[at] = (rows[at] + [""] * len(header))[: len(header)]
-    return pd.DataFrame(rows, columns=pd.Index(header, dtype=object), dtype=object)
+    frame = pd.DataFrame(rows, columns=pd.Index(header, dtype=object), dtype=object)
+    return _without_nameless_ends(frame, where, problems)
+
+
+def _mend_blank_ends(rows: list[list[str]], header: list[str], where: str, problems: Problems) -> None:
+    """Cut what is blank beyond the last column, and fill up rows that lack columns without a name, or have no cell."""
+    width, cut = len(header), []
+    named = next((at for at in range(width, 0, -1) if header[at - 1]), 0)
+    for at, row in enumerate(rows):
+        if len(row) > width and not any(cell.strip() for cell in row[width:]):
+            rows[at] = row[:width]
+            cut.append(at)
+        elif named <= len(row) < width or (len(row) < width and not any(cell.strip() for cell in row)):
+            rows[at] = row + [""] * (width - len(row))
+    problems.add(where, "has blank fields after the last column", cut, "left out", "note")
+
+
+def _without_nameless_ends(frame: pd.DataFrame, where: str, problems: Problems) -> pd.DataFrame:
+    """A table without columns at its end that have neither a name nor a cell, as spreadsheets leave them."""
+    width = len(frame.columns)
+    while width and not frame.columns[width - 1] and pc.all(pc.equal(text_of(frame.iloc[:, width - 1]), "")).as_py():
+        width -= 1
+    if width == len(frame.columns) or not width:
+        return frame
+    count = len(frame.columns) - width
+    problems.add(where, "columns at the end have neither a name nor a cell", count, "left out", "note")
+    return frame.iloc[:, :width]
 
 
 def _decoded(content: bytes, encoding: str, where: str, problems: Problems, option: bool) -> str:

@@ -11,23 +11,21 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from ltga.data.preparation import Preparation
-from ltga.data.problems import Problems, Weight
+from ltga.data.problems import Problems
 from ltga.data.splits import Masks
+from ltga.data.table_capitals import note_capitals
 from ltga.data.table_cells import text_of
+from ltga.data.table_unknown_labels import without_missing_words
 
 _SPLIT_PARTS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 # Beyond so many different labels, most of them on a single node, the column is something else than classes.
 _FEW_CLASSES = 20
 
 
+_NO_CLASS = ("-1", "-1.0")
 _OR_ELSE = "say which column it is with label=COLUMN; links need none (predict=links)"
 _NODE_TABLE = (
     "for them make a folder of edges.csv (source, target) and nodes.csv (id, label); links need none (predict=links)"
-)
-# Words that stand for a class in one table and for "not known" in another; a blank always means the latter.
-_AMBIGUOUS: tuple[tuple[tuple[str, ...], str, Weight], ...] = (
-    (("-1", "-1.0"), "read as not known; if it is a class, give it a name in words", "mended"),
-    (("NA", "NaN", "nan", "N/A", "None", "null", "NULL"), "taken as a class; leave blank what is not known", "note"),
 )
 
 
@@ -46,7 +44,7 @@ def read_labels(
             action = _NODE_TABLE if nothing_but_ids else f"add them, or {_OR_ELSE}"
             problems.add(where, what, 1, action, "error")
         return np.full(len(nodes), -1, dtype=np.int64), known or ()
-    text = text_of(nodes[options.label])
+    text = without_missing_words(text_of(nodes[options.label]), options.label, options, where, problems, known)
     counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in text.value_counts()}
     classes = known if known is not None else class_order(counts)
     at = pc.fill_null(pc.index_in(text, value_set=pa.array(classes, text.type)), -1)
@@ -83,17 +81,11 @@ def _check(
 ) -> None:  # fmt: skip
     """What is odd about labels to learn from."""
     place, other = f"{where}, {options.label}", "say which column it is with label=COLUMN"
-    for words, action, weight in _AMBIGUOUS:
-        rows = np.flatnonzero(pc.is_in(text, value_set=pa.array(words, text.type)).to_numpy(zero_copy_only=False))
-        if rows.size:
-            problems.add(where, f"{options.label} is {text[int(rows[0])].as_py()!r}", rows, action, weight)
-    alike: dict[str, list[str]] = {}
-    for name in classes:
-        alike.setdefault(name.casefold(), []).append(name)
-    for names in alike.values():
-        if len(names) > 1:
-            what = f"{' and '.join(repr(name[:40]) for name in names[:3])} differ in capitals only"
-            problems.add(place, what, len(names), f"taken as {len(names)} classes; mend them if they are one", "note")
+    rows = np.flatnonzero(pc.is_in(text, value_set=pa.array(_NO_CLASS, text.type)).to_numpy(zero_copy_only=False))
+    if rows.size:
+        action = "read as not known; if it is a class, give it a name in words"
+        problems.add(where, f"{options.label} is {text[int(rows[0])].as_py()!r}", rows, action, "mended")
+    note_capitals(classes, place, "classes", problems)
     sizes = np.bincount(y[y >= 0], minlength=len(classes))
     labelled = int(sizes.sum())
     if labelled == 0:

@@ -7,15 +7,19 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
 
+from ltga.data.number_hints import looks_like, nearly_numbers
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
-from ltga.data.table_cells import text_of
+from ltga.data.table_cells import number_text, numbers_of, text_of
 from ltga.data.table_labels import in_no_split
+from ltga.data.table_unknown_labels import is_no_label, without_missing_words
 from ltga.data.target import Kind
 
 SEPARATOR = ";"
 _FEW = 20  # different values up to which numbers are rather names of classes
+_NEARLY_ALL = 0.9  # of the labels, if they are numbers among which something else has strayed
 _YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 TRUTH = {**dict.fromkeys(_YES, 1.0), **dict.fromkeys(_NO, 0.0), "": math.nan}
 
@@ -59,9 +63,7 @@ def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, proble
         return "labels"
     if columns[0] not in nodes:
         return "classes"
-    text = text_of(nodes[columns[0]])
-    counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in text.value_counts()}
-    counts.pop("", None)
+    counts = target_words(nodes[columns[0]], options)
     place = f"{where}, {columns[0]}"
     if any(SEPARATOR in word for word in counts):
         action = "several labels for a node (predict=labels; predict=class if the sign belongs to a name)"
@@ -69,7 +71,7 @@ def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, proble
         problems.add(place, f"has cells with {SEPARATOR!r}", cells, action, "note")
         return "labels"
     if not all(is_number(word) for word in counts):
-        return "classes"
+        return "number" if meant_as_numbers(counts, options, place, problems) else "classes"
     what = f"{len(counts):,} different numbers"
     if len(counts) <= _FEW:
         if any(float(word) % 1 for word in counts):
@@ -81,6 +83,31 @@ def kind_of_target(nodes: pd.DataFrame, options: Preparation, where: str, proble
         return "number"
     problems.add(place, what, sum(counts.values()), "taken as classes; to predict a number: predict=number", "note")
     return "classes"
+
+
+def target_words(series: pd.Series, options: Preparation) -> dict[str, int]:
+    """How often each cell is there, numbers as Python writes them; those left out that say nothing."""
+    text = number_text(series, options.number_format)
+    counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in text.value_counts()}
+    class_of_its_own = options.missing_labels == "class"
+    return {word: count for word, count in counts.items() if word and (class_of_its_own or not is_no_label(word))}
+
+
+def meant_as_numbers(counts: Mapping[str, int], options: Preparation, place: str, problems: Problems) -> bool:
+    """Whether cells that are not all numbers are meant as such, and too many to be classes: then what is none is told
+    when they are read. A few of them are classes, and what they look like is a note."""
+    words = pa.array(list(counts), pa.large_string())
+    near = nearly_numbers(words)
+    spoken = {word: count for (word, count), nearly in zip(counts.items(), near) if nearly or is_number(word)}
+    if not spoken or sum(spoken.values()) < _NEARLY_ALL * sum(counts.values()):
+        return False
+    if len(spoken) > _FEW and sum(count == 1 for count in spoken.values()) > len(spoken) / 2:
+        return True
+    look = looks_like(words, options.number_format)
+    if look is not None:
+        number = f"; for numbers choose {look.choose} and predict=number" if look.choose else ""
+        problems.add(place, f"looks like {look.what}", sum(counts.values()), f"taken as classes{number}", "note")
+    return False
 
 
 def read_target(
@@ -98,9 +125,9 @@ def read_target(
         shape = (len(nodes),) if kind == "number" else (len(nodes), len(names or columns))
         return np.full(shape, np.nan), names or columns
     if kind == "number":
-        values, found = _numbers(nodes[columns[0]], where, problems), columns
+        values, found = _numbers(nodes[columns[0]], options, where, problems), columns
     elif len(columns) > 1 or SEPARATOR not in "".join(set(text_of(nodes[columns[0]]).to_pylist())):
-        values, found = _truths(nodes, columns, where, problems), columns
+        values, found = _truths(nodes, columns, options, where, problems), columns
     else:
         values, found = _listed(nodes[columns[0]], names, options, where, problems)
     if names is None:
@@ -108,21 +135,34 @@ def read_target(
     return values, found
 
 
-def _numbers(series: pd.Series, where: str, problems: Problems) -> np.ndarray:
-    words = text_of(series).to_pylist()
-    values = np.array([float(word) if is_number(word) else math.nan for word in words])
-    bad = np.array([at for at, word in enumerate(words) if word and not is_number(word)], dtype=int)
+def _numbers(series: pd.Series, options: Preparation, where: str, problems: Problems) -> np.ndarray:
+    name = str(series.name)
+    words = text_of(series)
+    without_missing_words(words, name, options, where, problems, may_be_class=False)
+    found = numbers_of(series, options.number_format)
+    bad = np.flatnonzero(found.stray)
     if bad.size:
-        what = f"{series.name} is {words[bad[0]][:40]!r}"
-        problems.add(where, what, bad, "give a number, or leave blank what is not known", "error")
-    return values
+        what = f"{name} is {words[int(bad[0])].as_py()[:40]!r}"
+        look = looks_like(words, options.number_format)
+        choose = f"choose {look.choose}; if not, " if look is not None and look.choose else ""
+        seems = "" if look is None else f", which looks like {look.what}"
+        action = f"{choose}give a number, leave blank what is not known, or choose predict=class"
+        problems.add(where, f"{what}{seems}", bad, action, "error")
+    used = [] if found.unit is None else np.unique(found.unit[found.unit >= 0]).tolist()
+    if len(used) > 1:
+        what = f"{name} has {' and '.join(repr(options.units[at]) for at in used)}"
+        problems.add(where, what, np.flatnonzero(found.unit == used[1]), "give the column one unit", "error")
+    return found.values
 
 
-def _truths(nodes: pd.DataFrame, columns: tuple[str, ...], where: str, problems: Problems) -> np.ndarray:
+def _truths(
+    nodes: pd.DataFrame, columns: tuple[str, ...], options: Preparation, where: str, problems: Problems
+) -> np.ndarray:
     """A column for each label."""
     values = np.full((len(nodes), len(columns)), np.nan)
     for at, column in enumerate(columns):
-        words = text_of(nodes[column]).to_pylist()
+        text = without_missing_words(text_of(nodes[column]), column, options, where, problems, may_be_class=False)
+        words = text.to_pylist()
         values[:, at] = [TRUTH.get(word.lower(), math.nan) for word in words]
         bad = np.array([row for row, word in enumerate(words) if word.lower() not in TRUTH], dtype=int)
         if bad.size:
@@ -135,8 +175,9 @@ def _listed(
     series: pd.Series, names: tuple[str, ...] | None, options: Preparation, where: str, problems: Problems
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The labels of a node in one cell; a blank cell is not known, one that holds only the separator has none."""
-    cells = [[part.strip() for part in word.split(SEPARATOR) if part.strip()] for word in text_of(series).to_pylist()]
-    blank = np.array([not word for word in text_of(series).to_pylist()])
+    text = without_missing_words(text_of(series), str(series.name), options, where, problems, names)
+    cells = [[part.strip() for part in word.split(SEPARATOR) if part.strip()] for word in text.to_pylist()]
+    blank = np.array([not word for word in text.to_pylist()])
     found = names if names is not None else tuple(sorted({part for cell in cells for part in cell}))
     at = {name: number for number, name in enumerate(found)}
     values = np.zeros((len(cells), len(found)))
@@ -167,13 +208,18 @@ def _check(
         return
     for name, column, there in zip(names, np.atleast_2d(values.T), np.atleast_2d(known.T)):
         different = np.unique(column[there])
+        action = (
+            "give other values, or say which column is to be predicted with label=COLUMN"
+            if values.ndim == 1
+            else "leave this label out (label=COLUMN,COLUMN names those to predict)"
+        )
         if different.size < 2:
             what = (
                 f"is {different[0]:g} for every {item} that has it"
                 if different.size
                 else f"is missing for every {item}"
             )
-            problems.add(f"{where}, {name}", f"{what}; there is nothing to learn", 1, "leave it out", "error")
+            problems.add(f"{where}, {name}", f"{what}; there is nothing to learn", 1, action, "error")
         elif values.ndim == 2 and column[there].sum() == 1:
             problems.add(
                 f"{where}, {name}", f"only one {item} has this label", 1, "kept: it is in one part only", "note"
