@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ltga.cli.early_checks import check_batches, parse_fanout
+
 if TYPE_CHECKING:
     from ltga.data.preparation import Preparation
     from ltga.train.minibatch import MiniBatch
@@ -131,13 +133,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts inste
 
 def batches(batch_size: int | None, fanout: str | None, full_batch: bool) -> MiniBatch | None:
     """What ``--batch-size`` and ``--fanout`` say, if they say something."""
+    check_batches(batch_size, fanout, full_batch)
     if batch_size is None and fanout is None:
         return None
-    from ltga.errors import InputError
-    from ltga.train.batches import parse_fanout
     from ltga.train.minibatch import MiniBatch
 
-    if full_batch:
-        raise InputError("--full-batch: contradicts --batch-size and --fanout; give one of them")
     usual = MiniBatch()
     return MiniBatch(batch_size or usual.batch_size, usual.fanout if fanout is None else parse_fanout(fanout))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from ltga.cli.early_checks import parse_seconds
 from ltga.cli.given_graph import load_any
-from ltga.cli.output import check_output
-from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
+from ltga.cli.task_plan import TaskPlan
 from ltga.cli.task_report import as_json, judged_by, reference_rows, row_of, sentences, table
 from ltga.cli.terminal import say
 from ltga.cli.unscaled import warnings_about
@@ -23,68 +22,19 @@ from ltga.data.own_graph import preparation_for
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import Run, load_run
-from ltga.train.checkpoint import Checkpoint, parse_seconds
+from ltga.train.checkpoint import Checkpoint
 from ltga.train.crew import Crew, crew_here
 from ltga.train.devices import find_device
 from ltga.train.memory import computed_as
 from ltga.train.minibatch import MiniBatch
-from ltga.train.protocol import RECOMMENDED, Protocol
+from ltga.train.protocol import Protocol
 from ltga.train.record import clean_text
 from ltga.train.show import shown
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
-from ltga.train.tasks.task_options import TaskOptions
 from ltga.train.tasks.task_run import PlannedTask, batches_for, execute_task, plan_task, take_part
 
 METHODS = ("gatv2", "ltga-head", "entmax-head", "gatv2-temperature", "features")
-
-
-@dataclass(frozen=True)
-class TaskPlan:
-    """Which methods to train on what, how often and how; settings are what differs from the task's defaults."""
-
-    dataset: str
-    task: str | None
-    methods: tuple[str, ...] | None
-    seeds: int
-    protocol: Mapping[str, Any]
-    options: Mapping[str, Any]
-
-
-def other_task_plan(
-    dataset: str | None,
-    methods: Sequence[str] | None,
-    seeds: int | None,
-    changes: Iterable[str],
-    config: Path | None,
-    base: str | None,
-    task: str | None,
-    metric: str | None = None,
-) -> TaskPlan:
-    """What is asked for, as :func:`~ltga.cli.plan.make_plan` reads it.
-
-    >>> other_task_plan("cora", None, None, ["each=5", "epochs=3"], None, None, "link").options
-    {'each': 5}
-    """
-    stored = {} if config is None else read_config(config)
-    dataset = dataset or stored.get("dataset", DEMO)
-    base = base or stored.get("base", "recommended")
-    if base not in PROTOCOLS:
-        raise InputError(f"--protocol: expected 'recommended' or 'paper', got {base!r}")
-    given = with_metric(parse_changes(changes), metric)
-    known = {field.name for field in fields(TaskOptions)}
-    options = {name: setting_value(name, text) for name, text in given.items() if name in known}
-    below = {} if base == "recommended" else {"metric": "loss", **PROTOCOLS[base]}
-    protocol = {**below, **stored.get("protocol", {}), **{k: v for k, v in given.items() if k not in known}}
-    try:
-        Protocol(**{**RECOMMENDED, **protocol})  # a typo should not wait for the graph
-    except InputError as error:
-        name = str(error).partition(":")[0]
-        option = "--" if metric is not None and name == "metric" else "--set " if name in given else f"{config}: "
-        raise InputError(f"{option}{error}") from None
-    names = methods or stored.get("method")
-    found = None if names is None else tuple(dict.fromkeys(find_method(name).name for name in names))
-    return TaskPlan(dataset, task, found, seeds or stored.get("seeds", SEEDS), protocol, options)
 
 
 def train_other_task(
@@ -108,7 +58,6 @@ def train_other_task(
 
     ``given`` is the dataset, where it has been loaded already.
     """
-    check_output(page, "--page")
     crew = crew_here()
     messages.quiet |= crew.rank > 0
     find_device(device)  # before anything is loaded
@@ -220,16 +169,3 @@ def all_runs(
         messages.print(f"{config['method']}, seed {config['seed']}: test {metric} {score} ({how})")
     crew.announce(None)
     return done
-
-
-def setting_value(name: str, text: str) -> Any:
-    """A setting of the task from the command line."""
-    if name == "log":
-        if text.lower() not in ("true", "false"):
-            raise InputError(f"--set log: expected true or false, got {text!r}")
-        return text.lower() == "true"
-    if name in ("batch_size", "each"):
-        if not text.isdecimal():
-            raise InputError(f"--set {name}: expected a whole number, got {text!r}")
-        return int(text)
-    return text

@@ -14,8 +14,8 @@ from rich.progress import TaskID
 
 from ltga.cli.allocator import keep_freed_memory
 from ltga.cli.compiled import compiled_kernels
+from ltga.cli.early_checks import parse_seconds
 from ltga.cli.given_graph import open_given
-from ltga.cli.output import check_output
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, simple_rows, table
 from ltga.cli.terminal import run_bar, say
@@ -25,7 +25,7 @@ from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
 from ltga.train.batches import graph_and_batches
-from ltga.train.checkpoint import Checkpoint, parse_seconds
+from ltga.train.checkpoint import Checkpoint
 from ltga.train.crew import Crew, crew_here
 from ltga.train.devices import find_device, free_bytes
 from ltga.train.find_run import SHORT
@@ -77,7 +77,6 @@ def train_and_compare(
     runs = Store(store, "--out")
     runs.check_writable()
     every = parse_seconds(checkpoint_every)
-    check_output(page, "--page")
     keep_freed_memory()
     asked = None if full_batch else minibatch or "auto"
     graph, minibatch, why = graph_and_batches(given, plan.methods, plan.protocol, asked, free_bytes(place))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-import pandas as pd
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
 
 ISO = "ISO8601"  # pandas' name for 2024-12-31, with or without a time
 _YEAR = re.compile("%[YyGcxDF]")
@@ -55,9 +55,13 @@ def check_date_format(date_format: str | None) -> None:
 def date_format_of(text: pa.Array) -> str | None:
     """How dates are written that are not written 2024-12-31, all ways that fit; `None` if the cells are no dates.
 
+    >>> import pyarrow as pa
     >>> date_format_of(pa.array(["31.01.2020", "", "1.2.2021"])), date_format_of(pa.array(["1/31/2020", "2020-03-02"]))
     ('%d.%m.%Y', '%m/%d/%Y')
     """
+    import pandas as pd  # now: what is written on a command line is checked without them
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+
     filled = text.filter(pc.not_equal(text, ""))
     filled = filled.filter(pc.invert(pc.match_substring_regex(filled, "^[0-9]{4}-[0-9]{2}-[0-9]{2}")))
     for sign, formats in _SHAPES:
