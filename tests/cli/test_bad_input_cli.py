@@ -323,7 +323,7 @@ ROWS: list[tuple[str, Make, str]] = [
     ("text among numbers of graphs", many("nodes", lambda t: t.replace("g5,2,1.2", "g5,2,big")), "size is 'big'"),
     ("a Laplacian of graphs", many("nodes", str, "--prepare", "structure=laplacian-2"), "a Laplacian places the nodes"),
     ("no such column of graphs", many("nodes", str, "--prepare", "label=colour"), "column 'colour' is missing"),
-    ("links of many graphs", many("nodes", str, "--prepare", "predict=links"), "predict=links is for one graph"),
+    ("links of many graphs", many("nodes", str, "--prepare", "predict=links"), "links are predicted in one graph"),
     ("no convention of graphs", many("nodes", str, "--convention", "sideways"), "convention: got 'sideways'"),
     ("triples of two", typed("head,relation\na,r\n"), r"triples\.csv: column 'tail' is missing"),
     ("a blank in a triple", typed("head,relation,tail\na,r,b\n,r,c\n"), "row 2: head is blank"),

@@ -116,8 +116,8 @@ def check_conversion(
         raise InputError(f"FOLDER: {folder} is there already; choose another name, or remove it")
     if features not in ("float32", "float16"):
         raise InputError(f"--features: got {features!r}; use float32 or float16")
-    if parse_size(memory) < _BYTES["m"]:
-        raise InputError(f"--memory: got {memory!r}; give at least 1M")
+    if (room := parse_size(memory)) < _BYTES["m"]:
+        raise InputError(f"--memory: got {room} bytes; give at least one MiB")
 
 
 def parse_size(text: str) -> int:

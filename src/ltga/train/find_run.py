@@ -64,6 +64,6 @@ def record_of(run: Path, folder: Path) -> Path:
         if len(records) == 1:
             return records[0]
         example = f", for example {records[0]}" if records else ""
-        raise InputError(f"run: {run} is a folder with {len(records)} records; give the path of one{example}")
+        raise InputError(f"RUN: {run} is a folder with {len(records)} records; give the path of one{example}")
     beside = run.with_name(f"{run.name}.json")
     return beside if not run.exists() and beside.exists() else find_run(run, folder)

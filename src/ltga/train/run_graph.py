@@ -12,8 +12,8 @@ from torch_geometric.data import Data
 from ltga.data import Dataset, GraphFolder, MendedWarning, NodeDataset, load_dataset, load_graph, open_graph_folder
 from ltga.data.collection_tables import is_collection
 from ltga.data.dataset_names import looks_like_a_path
+from ltga.data.graph_files import is_table_source
 from ltga.data.graph_folder_files import is_graph_folder
-from ltga.data.own_graph import is_table_source
 from ltga.data.readings import prepare_like, read_again
 from ltga.errors import InputError
 from ltga.train.finished import Run
