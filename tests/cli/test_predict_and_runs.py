@@ -150,7 +150,29 @@ def test_a_short_id_needs_no_folder(ltga: Any, tmp_path: Path, trained: Any, mon
     (row,) = json.loads(ltga("runs", record.stem[:5], "--json").out)
     assert row["id"] == record.stem
     assert "there is no folder nofolder" in ltga("runs", "nofolder").err
-    assert "there is no folder" in ltga("runs", record.stem[:5], "--delete").err and record.exists()
+    assert "no run in runs begins with 'abcdef'" in ltga("runs", "abcdef", "--delete").err and record.exists()
+    assert ltga("runs", record.stem[:5], "--delete").code == 0 and not record.exists()
+
+
+def test_runs_side_by_side_say_what_differs(ltga: Any, tmp_path: Path, trained: Any, monkeypatch: Any) -> None:
+    graph, runs = trained
+    first = next(runs.glob("*.json")).stem
+    options = ("--convention", "undirected, once", "--prepare", "drop=town", "--prepare", "scale=none")
+    arguments = ("--method", "gatv2", "--seeds", 1, *options, *QUICK, "--set", "lr=0.05", "--out", runs)
+    assert ltga("train", f"{graph}/", *arguments).code == 0
+    second = next(path.stem for path in runs.glob("*.json") if path.stem != first)
+    monkeypatch.chdir(tmp_path)
+    said = ltga("runs", first[:6], second[:6]).out
+    cells = {words[0]: words[1:] for line in said.splitlines() if (words := re.split(" {2,}", line.strip()))}
+    assert cells[first[:8]] == [second[:8]]  # the heading
+    assert cells["method"] == ["ltga-head", "gatv2"] and cells["lr"] == ["0.01", "0.05"]
+    assert cells["--prepare drop"] == ["-", "town"] and "epochs" not in cells
+    assert len(cells["test accuracy"]) == len(cells["val ece"]) == 2
+    (row,) = [line for line in ltga("runs").out.splitlines() if second[:8] in line]
+    assert "--prepare drop=town, 2 more" in row and "scale" not in row
+    assert "--prepare scale" in ltga("runs", second[:6]).out
+    (listed,) = json.loads(ltga("runs", second[:6], "--json").out)
+    assert listed["prepared"]["drop"] == "town" and set(listed["metrics"]) == {"train", "val", "test"}
 
 
 def test_the_runs_own_graph_is_predicted_as_it_is_now(ltga: Any, tmp_path: Path, trained: Any) -> None:

@@ -128,21 +128,22 @@ def runs(
     delete: Annotated[bool, typer.Option("--delete", help="Delete the runs that are named.")] = False,
     json_wanted: Json = False,
 ) -> None:
-    """List stored runs with their short ids, scores and settings, compare a few of them, or delete them.
+    """List stored runs with their short ids, scores and settings; look at some, side by side; or delete them.
 
     Examples:
 
     ltga runs
 
-    ltga runs 1c55 9f02
+    ltga runs 1c55 9f02 (all metrics of both, and the settings in which they differ)
+
+    ltga runs 1c55 --delete
 
     ltga runs old-runs 1c55 --delete
     """
     from ltga.train.find_run import check_folder, is_short_id
 
-    short = str(folder)
-    if not folder.exists() and not delete and is_short_id(short) and any(Path("runs").glob(f"{short}*.json")):
-        folder, chosen = Path("runs"), [short, *(chosen or ())]  # the folder was left out
+    if not folder.exists() and is_short_id(str(folder)) and Path("runs").is_dir():
+        folder, chosen = Path("runs"), [str(folder), *(chosen or ())]  # the folder was left out
     check_folder(folder)
     from ltga.cli.runs_command import delete_runs, list_runs
 

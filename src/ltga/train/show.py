@@ -6,6 +6,7 @@ from html import escape
 
 from ltga.train.record import Record, headline_score, kept_index
 
+NOT_SHARES = ("nll", "brier", "ece", "loss")
 ERRORS = ("mae", "rmse", "log_mae", "log_rmse")  # lower is better, in units of the target
 
 
@@ -16,6 +17,8 @@ def shown(metric: str, value: float | None) -> str:
     ('85.1', '213,276', '0.500', '')
     >>> shown("rmse", 1234.5), shown("rmse", 0.66249), shown("log_mae", 0.00012345)
     ('1,234', '0.6625', '0.0001234')
+    >>> shown("nll", 0.68), shown("ece", 0.1)
+    ('0.680', '0.100')
     """
     if value is None:
         return ""
@@ -29,7 +32,7 @@ def _plain(value: float) -> str:
 
 
 def _is_share(metric: str) -> bool:
-    return metric not in ERRORS and not metric.endswith("r2")
+    return metric not in (*ERRORS, *NOT_SHARES) and not metric.endswith("r2")
 
 
 def summary(record: Record) -> str:
