@@ -112,7 +112,7 @@ def train(
     if prepared is not None and prepared.predict == "links" and task is None:
         task = "link"
 
-    def train_other(given: Any = None) -> None:
+    def train_other(given: Any = None, minibatch: Any = None) -> None:
         from ltga.cli.task_plan import other_task_plan
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task, metric)
@@ -123,7 +123,9 @@ def train(
         from ltga.cli.task_command import train_other_task
 
         place = (out, page, data, convention, fresh, json_wanted)
-        how = (checkpoint_every, device, prepared, given, batches(batch_size, fanout, full_batch), full_batch)
+        if given is None:
+            minibatch = batches(messages(quiet), batch_size, fanout, full_batch)
+        how = (checkpoint_every, device, prepared, given, minibatch, full_batch)
         train_other_task(results(), messages(quiet), other, *place, *how)
 
     if not is_node_classification(name, task):
@@ -135,9 +137,9 @@ def train(
         return
     from ltga.cli.train_command import train_and_compare
 
-    minibatch = batches(batch_size, fanout, full_batch)
+    minibatch = batches(messages(quiet), batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    how = (minibatch, full_batch, checkpoint_every, cluster, device, train_other)
+    how = (minibatch, full_batch, checkpoint_every, cluster, device, lambda given: train_other(given, minibatch))
     train_and_compare(results(), messages(quiet), plan, *where, *how)
 
 
@@ -229,4 +231,5 @@ def tune(
         protocol, config, task, out, convention, tuple(prepare or ()), batch_size, fanout, full_batch, data, engine,
         address,
     )  # fmt: skip
-    tune_graph(results(), messages(quiet), asked, node_classes, batches(batch_size, fanout, full_batch), json_wanted)
+    minibatch = batches(messages(quiet), batch_size, fanout, full_batch)
+    tune_graph(results(), messages(quiet), asked, node_classes, minibatch, json_wanted)

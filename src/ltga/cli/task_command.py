@@ -13,9 +13,10 @@ from rich.markup import escape
 
 from ltga.cli.early_checks import parse_seconds
 from ltga.cli.given_graph import load_any
+from ltga.cli.next_steps import next_steps, run_to_look_at
 from ltga.cli.task_plan import TaskPlan
 from ltga.cli.task_report import as_json, judged_by, reference_rows, row_of, sentences, table
-from ltga.cli.terminal import say
+from ltga.cli.terminal import counted, say
 from ltga.cli.unscaled import warnings_about
 from ltga.data import NodeDataset, Preparation
 from ltga.data.own_graph import preparation_for
@@ -85,16 +86,20 @@ def train_other_task(
     every = parse_seconds(checkpoint_every)
     first = next(iter(planned.values()))
     task = first[0].task
-    messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
+    messages.print(
+        f"[bold]{escape(dataset_name)}[/bold]: {task}; {counted(len(methods), 'method')} x "
+        f"{counted(plan.seeds, 'seed')}"
+    )
     for note in (*getattr(dataset, "notes", ()), *warnings_about(dataset)):
         say(messages, note)
     with crew.at_work():
         done = all_runs(planned, runs, fresh, messages, every, crew, device)
     if crew.rank:
         return
+    found = [find_method(name) for name in methods]
     rows = [
         *reference_rows(first),
-        *(row_of(find_method(name), [done[p.id].record for p in planned[name]], store) for name in methods),
+        *(row_of(method, [done[p.id].record for p in planned[method.name]], store) for method in found),
     ]
     metric = judged_by(task, done[first[0].id].record)
     said = sentences(task, rows, first[0], metric)
@@ -108,6 +113,10 @@ def train_other_task(
         results.print(sentence, markup=False)
     where = "" if page is None else f" Open {page} to look inside one of them."
     say(results, f"Runs are in {store}/.{where}")
+    attends = [done[planned[name][0].id].record.get("attention") is not None for name in methods]
+    at = run_to_look_at(found, attends)
+    at = len(methods) - 1 if at is None else at
+    say(results, next_steps(found[at], planned[methods[at]][0].id, store, attends[at], "link" in task))
 
 
 def _write_page(path: Path, runs: Sequence[Run], data: Any) -> None:
@@ -115,11 +124,11 @@ def _write_page(path: Path, runs: Sequence[Run], data: Any) -> None:
     from ltga.explanation.explain import explain
     from ltga.explanation.page import write_page
 
-    looks = [run for run in runs if run.record.get("attention") is not None]
-    if not looks:
+    methods = [find_method(run.typed.config.method) for run in runs]
+    at = run_to_look_at(methods, [run.record.get("attention") is not None for run in runs])
+    if at is None:
         raise InputError("--page: none of the methods has attention; add for example --method ltga-head")
-    learned = [run for run in looks if find_method(run.typed.config.method).learns_index]
-    write_page(explain((learned or looks)[-1], data), path)
+    write_page(explain(runs[at], data), path)
 
 
 def all_runs(
