@@ -56,6 +56,21 @@ def test_predictions_have_peoples_ids_and_are_those_of_the_run(ltga: Any, tmp_pa
     expected = np.array(["no", "yes"])[run.arrays["log_probs"].argmax(1)]
     assert frame["predicted"].tolist() == expected.tolist()
     assert np.allclose(frame[["p_no", "p_yes"]].sum(1), 1)
+    truth = pd.read_csv(trained[0] / "nodes.csv", keep_default_na=False)["label"]
+    assert list(frame.columns) == ["node", "predicted", "p_no", "p_yes", "label", "part"]
+    assert frame["label"].fillna("").tolist() == truth.tolist()
+    assert (frame["part"].isna() == frame["label"].isna()).all()
+    tested = frame[frame["part"] == "test"]
+    assert (tested["label"] == tested["predicted"]).mean() == pytest.approx(run.metrics["accuracy"])
+
+
+def test_labels_of_another_graph_are_beside_what_is_predicted(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    _, runs = trained
+    (record,) = runs.glob("*.json")
+    other = write_customers(tmp_path / "others", 30, seed=7)
+    assert ltga("predict", record, f"{other}/", "--out", tmp_path / "p.csv").code == 0
+    frame = pd.read_csv(tmp_path / "p.csv")
+    assert "part" not in frame and frame["label"].isna().sum() == 8  # every fourth is not known
 
 
 def test_another_graph_is_prepared_as_the_first_was(ltga: Any, tmp_path: Path, trained: Any) -> None:
@@ -66,7 +81,8 @@ def test_another_graph_is_prepared_as_the_first_was(ltga: Any, tmp_path: Path, t
     nodes.to_csv(other / "nodes.csv", index=False)
     outcome = ltga("predict", record, f"{other}/", "--out", tmp_path / "p.parquet")
     assert outcome.code == 0, outcome.err
-    assert len(pd.read_parquet(tmp_path / "p.parquet")) == 30
+    frame = pd.read_parquet(tmp_path / "p.parquet")
+    assert len(frame) == 30 and "label" not in frame
 
 
 def test_explain_opens_the_run_of_an_undirected_table_graph(ltga: Any, trained: Any) -> None:
