@@ -22,6 +22,7 @@ from ltga.data.problems import Problems
 from ltga.data.sources import as_tables
 from ltga.data.triples_table import triples_file
 from ltga.errors import DataError, InputError
+from ltga.train.show import number
 
 if TYPE_CHECKING:  # what is wrong with tables is told without torch
     from ltga.data import Dataset, GraphCollection, NodeDataset
@@ -265,7 +266,7 @@ def show_values(console: Console, dataset: NodeDataset, found: Problems, as_json
         print(json.dumps({"trainable": True, "problems": found.as_json(), "summary": summary}, indent=1))
         return
     _problems(console, found)
-    listed = ", ".join(f"{name[:LONGEST_CELL]} {value:.4g}" for name, value in list(shares.items())[:MOST_CLASSES])
+    listed = ", ".join(f"{name[:LONGEST_CELL]} {number(value)}" for name, value in list(shares.items())[:MOST_CLASSES])
     say(console, f"{dataset.data.num_nodes:,} nodes, {dataset.data.num_edges:,} edges (messages), "
                  f"{dataset.data.x.size(1)} features; {dataset.task}: {listed}.")  # fmt: skip
     say(console, f"First split: {train:,} train, {val:,} val, {test:,} test. {dataset.name} can be trained on.")

@@ -30,7 +30,7 @@ from ltga.train.memory import computed_as
 from ltga.train.minibatch import MiniBatch
 from ltga.train.protocol import Protocol
 from ltga.train.record import clean_text
-from ltga.train.show import shown
+from ltga.train.show import with_unit
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
 from ltga.train.tasks.task_run import PlannedTask, batches_for, execute_task, plan_task, take_part
@@ -174,7 +174,7 @@ def all_runs(
         done[run] = result
         config, metric = result.record["config"], judged_by(wanted[run].task, result.record)
         how = "taken from the store" if reused else f"{result.record['timing']['train_seconds']:.1f} s"
-        score = shown(metric, result.metrics.get(metric))
+        score = with_unit(metric, result.metrics.get(metric))
         messages.print(f"{config['method']}, seed {config['seed']}: test {metric} {score} ({how})")
     crew.announce(None)
     return done

@@ -23,11 +23,25 @@ def shown(metric: str, value: float | None) -> str:
     if value is None:
         return ""
     if metric in ERRORS:
-        return _plain(value)
+        return number(value)
     return f"{100 * value:.1f}" if _is_share(metric) else f"{value:.3f}"
 
 
-def _plain(value: float) -> str:
+def with_unit(metric: str, value: float | None) -> str:
+    """The same where no heading says that shares are in per cent.
+
+    >>> with_unit("mrr", 0.208), with_unit("mae", 13140.2), with_unit("r2", None)
+    ('20.8 %', '13,140', '')
+    """
+    return shown(metric, value) + (" %" if value is not None and _is_share(metric) else "")
+
+
+def number(value: float) -> str:
+    """A number with about four digits; whole from a thousand on, as tables of errors have it.
+
+    >>> number(321567.5), number(-0.123456)
+    ('321,568', '-0.1235')
+    """
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
@@ -43,7 +57,7 @@ def summary(record: Record) -> str:
     'val accuracy 50.0 %, best epoch 3 of 9, id 1c556dcb'
     """
     part, metric, score = headline_score(record)
-    value = shown(metric, score) + (" %" if score is not None and _is_share(metric) else "")
+    value = with_unit(metric, score)
     kept = f"best epoch {record['best_epoch']} of {record['epochs']}"
     return f"{part} {metric} {value or 'unknown'}, {kept}, id {record['id'][:8]}"
 
@@ -54,14 +68,14 @@ def html_table(record: Record) -> str:
     part, metric, _ = headline_score(record)
     rows = [("graph", config["dataset"]["name"]), ("method", config["method"]), ("seed", config["seed"])]
     rows += [
-        (f"{part} {name}{' (chosen by)' if name == metric and record.get('metric') else ''}", _plain(value))
+        (f"{part} {name}{' (chosen by)' if name == metric and record.get('metric') else ''}", number(value))
         for name, value in record["metrics"][part].items()
         if value is not None
     ]
-    for number, layer in enumerate(kept_index(record), start=1):
+    for at, layer in enumerate(kept_index(record), start=1):
         means = [value for value in layer.get("mean", []) if value is not None]
         if means:
-            rows.append((f"index of layer {number}", " ".join(f"{value:.2f}" for value in means)))
+            rows.append((f"index of layer {at}", " ".join(f"{value:.2f}" for value in means)))
     rows += [("best epoch", f"{record['best_epoch']} of {record['epochs']}"), ("id", record["id"][:8])]
     cells = "".join(f"<tr><th>{escape(str(name))}</th><td>{escape(str(value))}</td></tr>" for name, value in rows)
     return f"<table>{cells}</table>"
