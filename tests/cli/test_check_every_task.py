@@ -38,7 +38,7 @@ def test_many_graphs_are_checked(folder: Path) -> None:
 
 
 def test_options_that_would_do_nothing_are_refused(folder: Path) -> None:
-    with pytest.raises(InputError, match="predict=links is for one graph"):
+    with pytest.raises(InputError, match="links are predicted in one graph"):
         load_dataset(folder, preparation=Preparation(predict="links"))
     with pytest.raises(InputError, match="convention: got 'sideways'"):
         load_dataset(folder, convention="sideways")

@@ -99,7 +99,9 @@ def test_check_shows_what_will_be_predicted(ltga: Callable[..., Any], tmp_path: 
     folder = write_tables(tmp_path / "homes", nodes=nodes_with(label=prices()))
     outcome = ltga("check", f"{folder}/")
     assert (
-        outcome.code == 0 and "node regression: lowest 1000, mean" in outcome.out and "can be trained on" in outcome.out
+        outcome.code == 0
+        and "node regression: lowest 1,000, mean" in outcome.out
+        and "can be trained on" in outcome.out
     )
     found = json.loads(ltga("check", f"{folder}/", "--json").out)
     assert found["trainable"] and found["summary"]["target"]["highest"] == 1862.5
