@@ -127,7 +127,7 @@ ROWS: list[tuple[str, Make, str]] = [
     ("option without value", given("train", "--method"), "--method"),
     ("no seeds", given("train", "--seeds", 0), "--seeds.*greater than or equal to 1"),
     ("negative seeds", given("train", "--seeds", -3), "--seeds.*greater than or equal to 1"),
-    ("seeds in words", given("train", "--seeds", "three"), "--seeds.*valid integer"),
+    ("seeds in words", given("train", "--seeds", "three"), "--seeds.*valid integer.*got 'three'"),
     # Names
     ("misspelt dataset", given("train", "coar"), "'coar'; did you mean 'cora'"),
     ("unknown dataset", given("train", "zzzz"), "'zzzz'; known are cora"),

@@ -56,6 +56,21 @@ def test_predictions_have_peoples_ids_and_are_those_of_the_run(ltga: Any, tmp_pa
     expected = np.array(["no", "yes"])[run.arrays["log_probs"].argmax(1)]
     assert frame["predicted"].tolist() == expected.tolist()
     assert np.allclose(frame[["p_no", "p_yes"]].sum(1), 1)
+    truth = pd.read_csv(trained[0] / "nodes.csv", keep_default_na=False)["label"]
+    assert list(frame.columns) == ["node", "predicted", "p_no", "p_yes", "label", "part"]
+    assert frame["label"].fillna("").tolist() == truth.tolist()
+    assert (frame["part"].isna() == frame["label"].isna()).all()
+    tested = frame[frame["part"] == "test"]
+    assert (tested["label"] == tested["predicted"]).mean() == pytest.approx(run.metrics["accuracy"])
+
+
+def test_labels_of_another_graph_are_beside_what_is_predicted(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    _, runs = trained
+    (record,) = runs.glob("*.json")
+    other = write_customers(tmp_path / "others", 30, seed=7)
+    assert ltga("predict", record, f"{other}/", "--out", tmp_path / "p.csv").code == 0
+    frame = pd.read_csv(tmp_path / "p.csv")
+    assert "part" not in frame and frame["label"].isna().sum() == 8  # every fourth is not known
 
 
 def test_another_graph_is_prepared_as_the_first_was(ltga: Any, tmp_path: Path, trained: Any) -> None:
@@ -66,7 +81,8 @@ def test_another_graph_is_prepared_as_the_first_was(ltga: Any, tmp_path: Path, t
     nodes.to_csv(other / "nodes.csv", index=False)
     outcome = ltga("predict", record, f"{other}/", "--out", tmp_path / "p.parquet")
     assert outcome.code == 0, outcome.err
-    assert len(pd.read_parquet(tmp_path / "p.parquet")) == 30
+    frame = pd.read_parquet(tmp_path / "p.parquet")
+    assert len(frame) == 30 and "label" not in frame
 
 
 def test_explain_opens_the_run_of_an_undirected_table_graph(ltga: Any, trained: Any) -> None:
@@ -150,7 +166,29 @@ def test_a_short_id_needs_no_folder(ltga: Any, tmp_path: Path, trained: Any, mon
     (row,) = json.loads(ltga("runs", record.stem[:5], "--json").out)
     assert row["id"] == record.stem
     assert "there is no folder nofolder" in ltga("runs", "nofolder").err
-    assert "there is no folder" in ltga("runs", record.stem[:5], "--delete").err and record.exists()
+    assert "no run in runs begins with 'abcdef'" in ltga("runs", "abcdef", "--delete").err and record.exists()
+    assert ltga("runs", record.stem[:5], "--delete").code == 0 and not record.exists()
+
+
+def test_runs_side_by_side_say_what_differs(ltga: Any, tmp_path: Path, trained: Any, monkeypatch: Any) -> None:
+    graph, runs = trained
+    first = next(runs.glob("*.json")).stem
+    options = ("--convention", "undirected, once", "--prepare", "drop=town", "--prepare", "scale=none")
+    arguments = ("--method", "gatv2", "--seeds", 1, *options, *QUICK, "--set", "lr=0.05", "--out", runs)
+    assert ltga("train", f"{graph}/", *arguments).code == 0
+    second = next(path.stem for path in runs.glob("*.json") if path.stem != first)
+    monkeypatch.chdir(tmp_path)
+    said = ltga("runs", first[:6], second[:6]).out
+    cells = {words[0]: words[1:] for line in said.splitlines() if (words := re.split(" {2,}", line.strip()))}
+    assert cells[first[:8]] == [second[:8]]  # the heading
+    assert cells["method"] == ["ltga-head", "gatv2"] and cells["lr"] == ["0.01", "0.05"]
+    assert cells["--prepare drop"] == ["-", "town"] and "epochs" not in cells
+    assert len(cells["test accuracy"]) == len(cells["val ece"]) == 2
+    (row,) = [line for line in ltga("runs").out.splitlines() if second[:8] in line]
+    assert "--prepare drop=town, 2 more" in row and "scale" not in row
+    assert "--prepare scale" in ltga("runs", second[:6]).out
+    (listed,) = json.loads(ltga("runs", second[:6], "--json").out)
+    assert listed["prepared"]["drop"] == "town" and set(listed["metrics"]) == {"train", "val", "test"}
 
 
 def test_the_runs_own_graph_is_predicted_as_it_is_now(ltga: Any, tmp_path: Path, trained: Any) -> None:

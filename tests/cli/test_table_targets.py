@@ -45,7 +45,7 @@ def test_prices_are_regression_by_themselves_and_predicted_in_their_units(
     record = next(Path("runs").glob("*.json"))
     assert ltga("predict", record, "--out", "all.csv").code == 0
     predicted = pd.read_csv("all.csv")
-    assert list(predicted.columns) == ["node", "predicted"] and len(predicted) == 24
+    assert list(predicted.columns) == ["node", "predicted", "label", "part"] and len(predicted) == 24
     assert np.allclose(predicted["predicted"], load_run(record).predict(dataset).numpy(), rtol=1e-5)
     assert predicted["predicted"].between(500, 3000).all()
     grown = write_tables(tmp_path / "grown", nodes=nodes_with(label=prices()).replace(",label,", ",other,"))
@@ -63,7 +63,7 @@ def test_a_column_for_each_label(ltga: Callable[..., Any], tmp_path: Path) -> No
     assert dataset.target.names == ("red", "blue") and dataset.feature_names == ("x1",)
     assert dataset.target.y[:, 0].tolist() == red and bool(dataset.target.y[23, 1].isnan())
     assert ltga("predict", next(Path("runs").glob("*.json"))).code == 0
-    assert list(pd.read_csv("predictions.csv").columns) == ["node", "predicted", "p_red", "p_blue"]
+    assert list(pd.read_csv("predictions.csv").columns) == ["node", "predicted", "p_red", "p_blue", "label", "part"]
     tuned = ltga("tune", f"{folder}/", *asked, "--method", "gatv2", "--trials", "2", "-q", "--json", *QUICK)
     assert json.loads(tuned.out)["metric"] == "micro_f1", tuned.err
 
@@ -99,7 +99,9 @@ def test_check_shows_what_will_be_predicted(ltga: Callable[..., Any], tmp_path: 
     folder = write_tables(tmp_path / "homes", nodes=nodes_with(label=prices()))
     outcome = ltga("check", f"{folder}/")
     assert (
-        outcome.code == 0 and "node regression: lowest 1000, mean" in outcome.out and "can be trained on" in outcome.out
+        outcome.code == 0
+        and "node regression: lowest 1,000, mean" in outcome.out
+        and "can be trained on" in outcome.out
     )
     found = json.loads(ltga("check", f"{folder}/", "--json").out)
     assert found["trainable"] and found["summary"]["target"]["highest"] == 1862.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -104,6 +105,16 @@ def test_command_line_over_file_over_defaults(tmp_path: Path) -> None:
     assert make_plan("cora").protocol == Protocol.recommended()
     with pytest.raises(InputError, match="--protocol: expected 'recommended' or 'paper', got 'papr'"):
         make_plan("cora", base="papr")
+
+
+def test_the_last_line_names_a_run_for_the_next_command(ltga: Any, tmp_path: Path) -> None:
+    graph = write_graph(tmp_path / "graph.npz")
+    for options in ((), ("--task", "link")):
+        outcome = ltga("train", graph, "--method", "ltga-head,gatv2", "--seeds", 1, *QUICK, *options)
+        last = outcome.out.splitlines()[-1]
+        run = re.search("ltga explain ([0-9a-f]{8}) ", last)
+        assert run and "LTGA-Head" in last and ("--pairs" in last) == bool(options), last
+        assert ltga("explain", run[1]).code == 0
 
 
 def test_runs_in_the_store_are_not_run_again(ltga: Any, tmp_path: Path) -> None:
@@ -214,3 +225,5 @@ def test_batches_on_the_command_line(ltga: Any, tmp_path: Path) -> None:
     assert both.code == 2 and "contradicts" in both.err
     wrong = ltga(*given, "--fanout", "ten")
     assert wrong.code == 2 and "--fanout: expected numbers" in wrong.err
+    alone = ltga("train", path, "--method", "ltga-head", "--seeds", 1, *QUICK, "--fanout", 3)
+    assert alone.code == 0 and alone.err.startswith("--fanout 3: trained on batches of 512 nodes")

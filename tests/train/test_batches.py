@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ltga.data import csbm
-from ltga.errors import InputError
-from ltga.train.batches import choose_batches, free_memory, parse_fanout
+from ltga.train.batches import choose_batches, free_memory
 from ltga.train.memory import computed_as, full_batch_bytes
 from ltga.train.protocol import Protocol
 
@@ -27,9 +26,3 @@ def test_free_memory_is_what_the_system_says() -> None:
         pytest.skip("not Linux")
     total = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
     assert 0 < int(free_memory() or 0) <= 1024 * int(total.split()[1])
-
-
-@pytest.mark.parametrize("text", ["", "a", "10,", "1.5"])
-def test_a_fanout_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="--fanout: expected numbers like 10 or 15,10"):
-        parse_fanout(text)

@@ -6,24 +6,28 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from ltga.cli.given_graph import load_any
 from ltga.cli.terminal import plain_table, say
-from ltga.data import Dataset, GraphCollection, NodeDataset, Preparation, as_tables
 from ltga.data.collection_tables import is_collection, read_collection
 from ltga.data.dataset_names import looks_like_a_path
+from ltga.data.graph_files import is_table_source
 from ltga.data.graph_folder_files import is_graph_folder
-from ltga.data.graph_summary import GraphSummary, summarise
-from ltga.data.own_graph import is_table_source
+from ltga.data.preparation import Preparation
 from ltga.data.prepare import FittedPreparation, PreparedGraph, prepare
-from ltga.data.prepare_collection import FittedCollection, prepare_collection
 from ltga.data.problems import Problems
+from ltga.data.sources import as_tables
 from ltga.data.triples_table import triples_file
 from ltga.errors import DataError, InputError
+from ltga.train.show import number
+
+if TYPE_CHECKING:  # what is wrong with tables is told without torch
+    from ltga.data import Dataset, GraphCollection, NodeDataset
+    from ltga.data.graph_summary import GraphSummary
+    from ltga.data.prepare_collection import FittedCollection
 
 MOST_CLASSES = 10
 LONGEST_CELL = 100  # characters of a class, or of a column's name
@@ -37,6 +41,8 @@ def check_graph_source(
     path = Path(graph).expanduser()
     own = looks_like_a_path(graph) and path.exists()
     if not (own and is_table_source(path)) or is_graph_folder(path) or triples_file(path) is not None:
+        from ltga.cli.given_graph import load_any
+
         _show_loaded(results, load_any(graph, data, convention, options), as_json)
         return
     chosen = options or Preparation()
@@ -49,6 +55,8 @@ def check_graph_source(
     outcome = prepare(tables, chosen)
     if outcome.graph is not None:
         try:
+            from ltga.data import NodeDataset
+
             dataset = outcome.graph.dataset()
         except DataError as error:
             outcome.problems.add(tables.where, str(error).removeprefix(f"{tables.where}: "), 1, "mend it", "error")
@@ -73,6 +81,8 @@ def _refuse(results: Console, found: Problems, where: str, as_json: bool) -> Non
 
 
 def _check_collection(results: Console, path: Path, options: Preparation, as_json: bool) -> None:
+    from ltga.data.prepare_collection import prepare_collection
+
     tables = read_collection(path, options)
     problems, prepared = prepare_collection(tables, options)
     if prepared is not None:
@@ -89,6 +99,8 @@ def _check_collection(results: Console, path: Path, options: Preparation, as_jso
 
 def _show_loaded(console: Console, dataset: Any, as_json: bool) -> None:
     """What is read as it is: whatever is wrong with it has been raised."""
+    from ltga.data import Dataset, GraphCollection, NodeDataset
+
     if isinstance(dataset, Dataset):
         _show(console, dataset, Problems(), None, as_json)
     elif isinstance(dataset, NodeDataset):
@@ -149,6 +161,8 @@ def _plain(
 
 
 def _show(console: Console, dataset: Dataset, found: Problems, graph: PreparedGraph | None, as_json: bool) -> None:
+    from ltga.data.graph_summary import summarise
+
     summary = summarise(dataset)
     if not summary.val:
         raise DataError(
@@ -258,7 +272,7 @@ def show_values(console: Console, dataset: NodeDataset, found: Problems, as_json
         print(json.dumps({"trainable": True, "problems": found.as_json(), "summary": summary}, indent=1))
         return
     _problems(console, found)
-    listed = ", ".join(f"{name[:LONGEST_CELL]} {value:.4g}" for name, value in list(shares.items())[:MOST_CLASSES])
+    listed = ", ".join(f"{name[:LONGEST_CELL]} {number(value)}" for name, value in list(shares.items())[:MOST_CLASSES])
     say(console, f"{dataset.data.num_nodes:,} nodes, {dataset.data.num_edges:,} edges (messages), "
                  f"{dataset.data.x.size(1)} features; {dataset.task}: {listed}.")  # fmt: skip
     say(console, f"First split: {train:,} train, {val:,} val, {test:,} test. {dataset.name} can be trained on.")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ltga.cli.early_checks import check_conversion, check_graph
 from ltga.cli.options import (
     Convention,
     Data,
@@ -38,12 +39,11 @@ def check(
 
     ltga check people.graphml --prepare label=club
     """
-    from ltga.data.dataset_names import check_name
-
-    check_name(graph)
+    check_graph(graph, convention, bool(prepare))
+    options = preparation(prepare)
     from ltga.cli.check_command import check_graph_source
 
-    check_graph_source(results(), graph, preparation(prepare), convention, data, json_wanted)
+    check_graph_source(results(), graph, options, convention, data, json_wanted)
 
 
 def convert(
@@ -76,14 +76,17 @@ def convert(
 
     ltga convert my-graph --check
     """
-    from ltga.cli.convert_command import check_folder, convert_graph
-
     if check != (folder is None):
         raise typer.BadParameter("give SOURCE and FOLDER, or --check and one graph folder")
     if folder is None:
+        from ltga.cli.convert_command import check_folder
+
         check_folder(results(), Path(source))
     else:
+        check_conversion(source, folder, features, memory, convention, bool(prepare))
         where = (convention, data, preparation(prepare))
+        from ltga.cli.convert_command import convert_graph
+
         convert_graph(results(), messages(quiet), source, folder, features, memory, *where)
 
 

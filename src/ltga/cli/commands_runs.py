@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ltga.cli.early_checks import check_device, check_graph, parse_fanout
 from ltga.cli.options import (
     Convention,
     Data,
@@ -16,7 +17,11 @@ from ltga.cli.options import (
     RunFolder,
     preparation,
 )
+from ltga.cli.output import PAGES, TABLES, check_output
 from ltga.cli.terminal import messages, results
+from ltga.errors import InputError
+
+WRITTEN = {"--page": PAGES, "--parquet": (".parquet",), "--csv": (".csv",), "--graphml": (".graphml", ".xml")}
 
 
 def explain(
@@ -42,11 +47,20 @@ def explain(
 
     Example: ltga explain runs/1c556dcb.json --page out.html
     """
+    from ltga.train.find_run import record_of
+
+    for path, option in ((page, "--page"), (parquet, "--parquet"), (csv, "--csv"), (graphml, "--graphml")):
+        check_output(path, option, WRITTEN[option])
+    check_device(device)
+    if graph is None and (convention or prepare):
+        option = "--convention" if convention else "--prepare"
+        raise InputError(f"{option}: the run's own graph is read as it was then; give --graph, or leave it out")
+    if graph is not None:
+        check_graph(graph, convention, bool(prepare))
+    record, prepared = record_of(run, runs), preparation(prepare)
     from ltga.cli.explain_command import explain_run
 
-    explain_run(
-        results(), run, page, parquet, graphml, node, data, graph, convention, preparation(prepare), device, csv, runs
-    )
+    explain_run(results(), record, page, parquet, graphml, node, data, graph, convention, prepared, device, csv)
 
 
 def predict(
@@ -95,14 +109,14 @@ def predict(
 
     if new_category not in (None, "error", "other"):
         raise typer.BadParameter(f"--new-category: got {new_category!r}; use 'error' or 'other'")
+    check_output(out, "--out", TABLES, "predictions are")
+    check_device(device)
+    sampled = None if fanout is None else parse_fanout(fanout)
+    if graph is not None:
+        check_graph(graph)
     record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
-    sampled = None
-    if fanout is not None:
-        from ltga.train.batches import parse_fanout
-
-        sampled = parse_fanout(fanout)
     predict_to_file(results(), record, graph, out, data, batch_size, device, sampled, new_category, pairs)
 
 
@@ -114,21 +128,22 @@ def runs(
     delete: Annotated[bool, typer.Option("--delete", help="Delete the runs that are named.")] = False,
     json_wanted: Json = False,
 ) -> None:
-    """List stored runs with their short ids, scores and settings, compare a few of them, or delete them.
+    """List stored runs with their short ids, scores and settings; look at some, side by side; or delete them.
 
     Examples:
 
     ltga runs
 
-    ltga runs 1c55 9f02
+    ltga runs 1c55 9f02 (all metrics of both, and the settings in which they differ)
+
+    ltga runs 1c55 --delete
 
     ltga runs old-runs 1c55 --delete
     """
     from ltga.train.find_run import check_folder, is_short_id
 
-    short = str(folder)
-    if not folder.exists() and not delete and is_short_id(short) and any(Path("runs").glob(f"{short}*.json")):
-        folder, chosen = Path("runs"), [short, *(chosen or ())]  # the folder was left out
+    if not folder.exists() and is_short_id(str(folder)) and Path("runs").is_dir():
+        folder, chosen = Path("runs"), [str(folder), *(chosen or ())]  # the folder was left out
     check_folder(folder)
     from ltga.cli.runs_command import delete_runs, list_runs
 

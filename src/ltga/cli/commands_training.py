@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ltga.cli.early_checks import check_graph, check_search, check_training
 from ltga.cli.launch import launched, on_ray
 from ltga.cli.options import (
     Address,
@@ -26,6 +27,7 @@ from ltga.cli.options import (
     complete_methods,
     preparation,
 )
+from ltga.cli.output import PAGES, check_output
 from ltga.cli.terminal import messages, results
 from ltga.errors import InputError
 
@@ -99,36 +101,45 @@ def train(
     from ltga.cli.plan import graph_asked_for, make_plan
     from ltga.data.dataset_names import is_node_classification
 
+    # A typo should not wait for torch, nor for a graph: first everything that can be told from the words alone.
+    name = graph_asked_for(dataset, config)
+    check_graph(name, convention, bool(prepare))
+    check_training(device, batch_size, fanout, full_batch, out, checkpoint_every)
+    check_output(page, "--page", PAGES)
     changes = settings or ()
     names = None if method is None else method.split(",")
     prepared = preparation(prepare)
     if prepared is not None and prepared.predict == "links" and task is None:
         task = "link"
 
-    def train_other(given: Any = None) -> None:
-        from ltga.cli.task_command import other_task_plan, train_other_task
+    def train_other(given: Any = None, minibatch: Any = None) -> None:
+        from ltga.cli.task_plan import other_task_plan
 
         other = other_task_plan(dataset, names, seeds, changes, config, protocol, task, metric)
         if engine is not None:
             raise InputError("--engine: is for a class per node so far; leave it out, --workers divides graphs")
         if given is None and launched(workers, context.obj):
             return
+        from ltga.cli.task_command import train_other_task
+
         place = (out, page, data, convention, fresh, json_wanted)
-        how = (checkpoint_every, device, prepared, given, batches(batch_size, fanout, full_batch), full_batch)
+        if given is None:
+            minibatch = batches(messages(quiet), batch_size, fanout, full_batch)
+        how = (checkpoint_every, device, prepared, given, minibatch, full_batch)
         train_other_task(results(), messages(quiet), other, *place, *how)
 
-    if not is_node_classification(graph_asked_for(dataset, config), task):
+    if not is_node_classification(name, task):
         train_other()
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol, metric)
     cluster = on_ray(engine, workers, address, device)
     if cluster is None and launched(workers, context.obj):
         return
-    from ltga.cli.train_command import train_and_compare  # now, so that a typo above does not wait for torch
+    from ltga.cli.train_command import train_and_compare
 
-    minibatch = batches(batch_size, fanout, full_batch)
+    minibatch = batches(messages(quiet), batch_size, fanout, full_batch)
     where = (out, page, data, convention, fresh, json_wanted, prepared)
-    how = (minibatch, full_batch, checkpoint_every, cluster, device, train_other)
+    how = (minibatch, full_batch, checkpoint_every, cluster, device, lambda given: train_other(given, minibatch))
     train_and_compare(results(), messages(quiet), plan, *where, *how)
 
 
@@ -194,10 +205,20 @@ def tune(
 
     ltga tune cora --method ltga-head,gcn --search lr=0.001..0.1 --search heads=1,2,4 --timeout 600
     """
-    from ltga.cli.plan import graph_asked_for
+    from ltga.cli.plan import graph_asked_for, make_plan
+    from ltga.cli.task_plan import other_task_plan
     from ltga.data.dataset_names import is_node_classification
 
-    node_classes = is_node_classification(graph_asked_for(dataset, config), task)
+    name = graph_asked_for(dataset, config)
+    check_graph(name, convention, bool(prepare))
+    check_training("auto", batch_size, fanout, full_batch, out)
+    check_search(search or (), timeout)
+    node_classes = is_node_classification(name, task)
+    methods = None if method is None else method.split(",")
+    if node_classes:
+        make_plan(dataset, methods, 1, settings or (), config, protocol, metric)
+    else:
+        other_task_plan(dataset, methods, 1, settings or (), config, protocol, task, metric)
     if engine not in (None, "ray"):
         raise InputError(f"--engine: expected 'ray', got {engine!r}; leave it out for processes on this machine")
     if engine is None and address is not None:
@@ -210,4 +231,5 @@ def tune(
         protocol, config, task, out, convention, tuple(prepare or ()), batch_size, fanout, full_batch, data, engine,
         address,
     )  # fmt: skip
-    tune_graph(results(), messages(quiet), asked, node_classes, batches(batch_size, fanout, full_batch), json_wanted)
+    minibatch = batches(messages(quiet), batch_size, fanout, full_batch)
+    tune_graph(results(), messages(quiet), asked, node_classes, minibatch, json_wanted)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from rich.console import Console
 
+from ltga.cli.early_checks import parse_size
 from ltga.cli.given_graph import mended_is_said
 from ltga.cli.terminal import say
 from ltga.data import Preparation
@@ -14,9 +14,6 @@ from ltga.data.graph_folder import open_graph_folder
 from ltga.data.graph_folder_sources import open_source
 from ltga.data.graph_folder_tables import TableStream
 from ltga.data.graph_folder_write import write_graph_folder
-from ltga.errors import InputError
-
-_UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 def convert_graph(
@@ -32,8 +29,6 @@ def convert_graph(
 ) -> None:
     """Write the graph folder and say what it holds."""
     room = parse_size(memory)
-    if folder.exists():  # before hours of reading
-        raise InputError(f"FOLDER: {folder} is there already; choose another name, or remove it")
     with mended_is_said(messages):
         stream = open_source(source, convention, data, preparation)
     if isinstance(stream, TableStream):
@@ -54,15 +49,3 @@ def check_folder(results: Console, folder: Path) -> None:
     graph = open_graph_folder(folder)
     graph.verify()
     say(results, f"{folder}: whole; {graph.num_nodes:,} nodes, {graph.num_edges:,} edges")
-
-
-def parse_size(text: str) -> int:
-    """Bytes from a number with a unit.
-
-    >>> parse_size("512M"), parse_size("1.5 GiB")
-    (536870912, 1610612736)
-    """
-    match = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)(?:i?b)?\s*", text.lower())
-    if match is None:
-        raise InputError(f"--memory: got {text!r}; give a size such as 512M or 2G")
-    return int(float(match[1]) * _UNITS[match[2]])

@@ -63,7 +63,16 @@ def _usage(error: Exception) -> int:
         print(error.format_message())  # type: ignore[attr-defined]
         return 0
     hint = f" ({context.command_path} --help)" if context else ""
-    return _fail(f"{error.format_message()}{hint}")  # type: ignore[attr-defined]
+    return _fail(f"{error.format_message()}{_given(error)}{hint}")  # type: ignore[attr-defined]
+
+
+def _given(error: Exception) -> str:
+    """What was given, where typer's message leaves that out: it stands in the error that typer's was made of."""
+    try:
+        (first, *_) = error.__context__.errors()  # type: ignore[union-attr]
+        return "" if repr(first["input"]) in str(error) else f", got {first['input']!r}"
+    except (AttributeError, TypeError, ValueError, KeyError):
+        return ""
 
 
 def _fail(message: str) -> int:

@@ -19,9 +19,9 @@ from ltga.explanation.pairs_of_nodes import Links, PlainLinks
 from ltga.explanation.result import Explanation
 from ltga.nn.methods import find_method
 from ltga.train.record import headline_score
+from ltga.train.show import number, with_unit
 
 MOST_ROWS = 20
-ERRORS = ("mae", "rmse", "log_mae", "log_rmse", "loss")  # in units of the target, not shares
 
 
 def print_summary(console: Console, inside: Explanation) -> None:
@@ -79,8 +79,7 @@ def _score(inside: Explanation) -> str:
     part, metric, score = headline_score(inside.record)
     if score is None:
         return f"{run.config.task}"
-    shown = f"{score:.4g}" if metric in ERRORS or metric.endswith("r2") else f"{100 * score:.1f} %"
-    return f"{run.config.task}, {part} {metric} {shown}"
+    return f"{run.config.task}, {part} {metric} {with_unit(metric, score)}"
 
 
 def _class_pairs(inside: NodeClasses) -> Table:
@@ -124,7 +123,7 @@ def _judged(row: dict[Any, Any]) -> tuple[str, str]:
 
 def _value(value: object) -> str:
     if isinstance(value, float):
-        return "unknown" if value != value else f"{value:.4g}"
+        return "unknown" if value != value else number(value)
     return str(value) or "none"
 
 

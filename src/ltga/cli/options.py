@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ltga.cli.early_checks import check_batches, parse_fanout
+from ltga.cli.terminal import say
+
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ltga.data.preparation import Preparation
     from ltga.train.minibatch import MiniBatch
 
@@ -129,15 +135,14 @@ Device = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead.")]
 
 
-def batches(batch_size: int | None, fanout: str | None, full_batch: bool) -> MiniBatch | None:
-    """What ``--batch-size`` and ``--fanout`` say, if they say something."""
+def batches(console: Console, batch_size: int | None, fanout: str | None, full_batch: bool) -> MiniBatch | None:
+    """What ``--batch-size`` and ``--fanout`` say, if they say something; told on ``console`` if one says both."""
+    check_batches(batch_size, fanout, full_batch)
     if batch_size is None and fanout is None:
         return None
-    from ltga.errors import InputError
-    from ltga.train.batches import parse_fanout
     from ltga.train.minibatch import MiniBatch
 
-    if full_batch:
-        raise InputError("--full-batch: contradicts --batch-size and --fanout; give one of them")
     usual = MiniBatch()
+    if batch_size is None and os.environ.get("RANK", "0") == "0":  # one of several processes says it
+        say(console, f"--fanout {fanout}: trained on batches of {usual.batch_size} nodes (--batch-size says another).")
     return MiniBatch(batch_size or usual.batch_size, usual.fanout if fanout is None else parse_fanout(fanout))

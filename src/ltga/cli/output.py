@@ -8,6 +8,9 @@ from pathlib import Path
 
 from ltga.errors import InputError
 
+TABLES = (".csv", ".parquet")
+PAGES = (".html", ".htm")
+
 
 def check_output(path: Path | None, option: str, suffixes: Sequence[str] = (), what: str = "it is") -> None:
     """Raise unless a file can be written at ``path``; called before hours of work, not after.

@@ -8,13 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from ltga.cli.given_graph import mended_is_said
-from ltga.cli.output import check_output
 from ltga.cli.terminal import messages, say
 from ltga.data.atomic import write_atomic
 from ltga.train.finished import load_run
 from ltga.train.predicted import predicted
-
-SUFFIXES = (".csv", ".parquet")
 
 
 def predict_to_file(
@@ -30,7 +27,6 @@ def predict_to_file(
     pairs: Path | None = None,
 ) -> None:
     """Write a row per node (graph, pair): its id, what is predicted, and every class's probability."""
-    check_output(out, "--out", SUFFIXES, "predictions are")
     run = load_run(record, device)
     with mended_is_said(messages()):
         table = predicted(

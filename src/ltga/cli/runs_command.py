@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from ltga.cli.runs_compare import side_by_side
 from ltga.cli.terminal import plain_table, say
 from ltga.data import Preparation
 from ltga.errors import InputError
@@ -21,26 +22,33 @@ from ltga.train.record import Record, headline_score
 from ltga.train.show import shown as shown_value
 from ltga.train.store import Store
 
+LONGEST_OPTION = 30  # characters of an option of --prepare in the list; all of it for one run and in --json
+
 
 def list_runs(console: Console, messages: Console, folder: Path, chosen: Sequence[str], json_wanted: bool) -> None:
-    """A row per run; all of them, or those whose ids begin as ``chosen`` says."""
+    """A row per run; or those whose ids begin as ``chosen`` says, side by side."""
     store = Store(folder, "folder")
     if chosen:
         records = [record for path in (find_run(one, folder) for one in chosen) if (record := store.record(path.stem))]
     else:
         records = list(store.records())
-    rows = sorted((_row(record, folder) for record in records), key=lambda row: row["written"])
+    rows = [_row(record, folder) for record in records]
+    if not chosen:
+        rows.sort(key=lambda row: row["written"])
     for name, why in store.damaged.items():
         say(messages, f"left out {name}: {why}")
     if json_wanted:
         print(json.dumps(rows, indent=1, allow_nan=False))
+        return
+    if chosen and rows:
+        console.print(side_by_side(records, rows))
         return
     shown = plain_table("run", "dataset", "method", ">seed", ">split", ">score", "metric", "protocol", "written")
     several = _under_one_name(rows)
     for row in rows:
         score = shown_value(row["metric"], row["score"])
         changes = [f"{key}={value}" for key, value in row["settings"].items()]
-        changes += [f"--prepare {key}={value}" for key, value in row["prepared"].items()]
+        changes += _shortened(row["prepared"])
         name = row["dataset"]
         if name in several:  # les.graphml beside les.edges
             name = f"{name} ({row['format'] if row['path'] is None else os.path.relpath(row['path'])})"
@@ -63,6 +71,16 @@ def delete_runs(console: Console, folder: Path, chosen: Sequence[str]) -> None:
         say(console, f"deleted {path.stem[:SHORT]}")
 
 
+def _shortened(prepared: dict[str, Any]) -> list[str]:
+    """How tables were prepared, in a few words: a row of the list is for one line."""
+    if not prepared:
+        return []
+    name, value = next(iter(prepared.items()))
+    text = str(value)
+    first = f"--prepare {name}={text if len(text) <= LONGEST_OPTION else text[:LONGEST_OPTION] + '...'}"
+    return [first, f"{len(prepared) - 1} more"] if len(prepared) > 1 else [first]
+
+
 def _row(record: Record, folder: Path) -> dict[str, Any]:
     config = record["config"]
     part, metric, score = headline_score(record)
@@ -75,6 +93,7 @@ def _row(record: Record, folder: Path) -> dict[str, Any]:
         "part": part,
         "metric": metric,
         "score": score,
+        "metrics": record["metrics"],
         "best_epoch": record["best_epoch"],
         **_changed(record),
         "path": _reading(record).get("path"),

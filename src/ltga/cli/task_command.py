@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,79 +11,31 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from ltga.cli.early_checks import parse_seconds
 from ltga.cli.given_graph import load_any
-from ltga.cli.output import check_output
-from ltga.cli.plan import DEMO, PROTOCOLS, SEEDS, parse_changes, read_config, with_metric
+from ltga.cli.next_steps import next_steps, run_to_look_at
+from ltga.cli.task_plan import TaskPlan
 from ltga.cli.task_report import as_json, judged_by, reference_rows, row_of, sentences, table
-from ltga.cli.terminal import say
+from ltga.cli.terminal import counted, say
 from ltga.cli.unscaled import warnings_about
 from ltga.data import NodeDataset, Preparation
 from ltga.data.own_graph import preparation_for
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import Run, load_run
-from ltga.train.checkpoint import Checkpoint, parse_seconds
+from ltga.train.checkpoint import Checkpoint
 from ltga.train.crew import Crew, crew_here
 from ltga.train.devices import find_device
 from ltga.train.memory import computed_as
 from ltga.train.minibatch import MiniBatch
-from ltga.train.protocol import RECOMMENDED, Protocol
+from ltga.train.protocol import Protocol
 from ltga.train.record import clean_text
-from ltga.train.show import shown
+from ltga.train.show import with_unit
 from ltga.train.store import Store
 from ltga.train.tasks.choose import choose
-from ltga.train.tasks.task_options import TaskOptions
 from ltga.train.tasks.task_run import PlannedTask, batches_for, execute_task, plan_task, take_part
 
 METHODS = ("gatv2", "ltga-head", "entmax-head", "gatv2-temperature", "features")
-
-
-@dataclass(frozen=True)
-class TaskPlan:
-    """Which methods to train on what, how often and how; settings are what differs from the task's defaults."""
-
-    dataset: str
-    task: str | None
-    methods: tuple[str, ...] | None
-    seeds: int
-    protocol: Mapping[str, Any]
-    options: Mapping[str, Any]
-
-
-def other_task_plan(
-    dataset: str | None,
-    methods: Sequence[str] | None,
-    seeds: int | None,
-    changes: Iterable[str],
-    config: Path | None,
-    base: str | None,
-    task: str | None,
-    metric: str | None = None,
-) -> TaskPlan:
-    """What is asked for, as :func:`~ltga.cli.plan.make_plan` reads it.
-
-    >>> other_task_plan("cora", None, None, ["each=5", "epochs=3"], None, None, "link").options
-    {'each': 5}
-    """
-    stored = {} if config is None else read_config(config)
-    dataset = dataset or stored.get("dataset", DEMO)
-    base = base or stored.get("base", "recommended")
-    if base not in PROTOCOLS:
-        raise InputError(f"--protocol: expected 'recommended' or 'paper', got {base!r}")
-    given = with_metric(parse_changes(changes), metric)
-    known = {field.name for field in fields(TaskOptions)}
-    options = {name: setting_value(name, text) for name, text in given.items() if name in known}
-    below = {} if base == "recommended" else {"metric": "loss", **PROTOCOLS[base]}
-    protocol = {**below, **stored.get("protocol", {}), **{k: v for k, v in given.items() if k not in known}}
-    try:
-        Protocol(**{**RECOMMENDED, **protocol})  # a typo should not wait for the graph
-    except InputError as error:
-        name = str(error).partition(":")[0]
-        option = "--" if metric is not None and name == "metric" else "--set " if name in given else f"{config}: "
-        raise InputError(f"{option}{error}") from None
-    names = methods or stored.get("method")
-    found = None if names is None else tuple(dict.fromkeys(find_method(name).name for name in names))
-    return TaskPlan(dataset, task, found, seeds or stored.get("seeds", SEEDS), protocol, options)
 
 
 def train_other_task(
@@ -108,7 +59,6 @@ def train_other_task(
 
     ``given`` is the dataset, where it has been loaded already.
     """
-    check_output(page, "--page")
     crew = crew_here()
     messages.quiet |= crew.rank > 0
     find_device(device)  # before anything is loaded
@@ -136,16 +86,20 @@ def train_other_task(
     every = parse_seconds(checkpoint_every)
     first = next(iter(planned.values()))
     task = first[0].task
-    messages.print(f"[bold]{escape(dataset_name)}[/bold]: {task}; {len(methods)} methods x {plan.seeds} seeds")
+    messages.print(
+        f"[bold]{escape(dataset_name)}[/bold]: {task}; {counted(len(methods), 'method')} x "
+        f"{counted(plan.seeds, 'seed')}"
+    )
     for note in (*getattr(dataset, "notes", ()), *warnings_about(dataset)):
         say(messages, note)
     with crew.at_work():
         done = all_runs(planned, runs, fresh, messages, every, crew, device)
     if crew.rank:
         return
+    found = [find_method(name) for name in methods]
     rows = [
         *reference_rows(first),
-        *(row_of(find_method(name), [done[p.id].record for p in planned[name]], store) for name in methods),
+        *(row_of(method, [done[p.id].record for p in planned[method.name]], store) for method in found),
     ]
     metric = judged_by(task, done[first[0].id].record)
     said = sentences(task, rows, first[0], metric)
@@ -159,6 +113,10 @@ def train_other_task(
         results.print(sentence, markup=False)
     where = "" if page is None else f" Open {page} to look inside one of them."
     say(results, f"Runs are in {store}/.{where}")
+    attends = [done[planned[name][0].id].record.get("attention") is not None for name in methods]
+    at = run_to_look_at(found, attends)
+    at = len(methods) - 1 if at is None else at
+    say(results, next_steps(found[at], planned[methods[at]][0].id, store, attends[at], "link" in task))
 
 
 def _write_page(path: Path, runs: Sequence[Run], data: Any) -> None:
@@ -166,11 +124,11 @@ def _write_page(path: Path, runs: Sequence[Run], data: Any) -> None:
     from ltga.explanation.explain import explain
     from ltga.explanation.page import write_page
 
-    looks = [run for run in runs if run.record.get("attention") is not None]
-    if not looks:
+    methods = [find_method(run.typed.config.method) for run in runs]
+    at = run_to_look_at(methods, [run.record.get("attention") is not None for run in runs])
+    if at is None:
         raise InputError("--page: none of the methods has attention; add for example --method ltga-head")
-    learned = [run for run in looks if find_method(run.typed.config.method).learns_index]
-    write_page(explain((learned or looks)[-1], data), path)
+    write_page(explain(runs[at], data), path)
 
 
 def all_runs(
@@ -216,20 +174,7 @@ def all_runs(
         done[run] = result
         config, metric = result.record["config"], judged_by(wanted[run].task, result.record)
         how = "taken from the store" if reused else f"{result.record['timing']['train_seconds']:.1f} s"
-        score = shown(metric, result.metrics.get(metric))
+        score = with_unit(metric, result.metrics.get(metric))
         messages.print(f"{config['method']}, seed {config['seed']}: test {metric} {score} ({how})")
     crew.announce(None)
     return done
-
-
-def setting_value(name: str, text: str) -> Any:
-    """A setting of the task from the command line."""
-    if name == "log":
-        if text.lower() not in ("true", "false"):
-            raise InputError(f"--set log: expected true or false, got {text!r}")
-        return text.lower() == "true"
-    if name in ("batch_size", "each"):
-        if not text.isdecimal():
-            raise InputError(f"--set {name}: expected a whole number, got {text!r}")
-        return int(text)
-    return text

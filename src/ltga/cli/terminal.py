@@ -30,6 +30,15 @@ def say(console: Console, line: str, style: str | None = None) -> None:
     console.print(line, style=style, markup=False, soft_wrap=True)
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "method"), counted(2, "seed")
+    ('1 method', '2 seeds')
+    """
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
 def plain_table(*headings: str, **settings: Any) -> Table:
     """A plain table; a heading that begins with ``>`` stands over numbers.
 

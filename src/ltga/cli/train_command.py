@@ -14,18 +14,19 @@ from rich.progress import TaskID
 
 from ltga.cli.allocator import keep_freed_memory
 from ltga.cli.compiled import compiled_kernels
+from ltga.cli.early_checks import parse_seconds
 from ltga.cli.given_graph import open_given
-from ltga.cli.output import check_output
+from ltga.cli.next_steps import next_steps, run_to_look_at
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, simple_rows, table
-from ltga.cli.terminal import run_bar, say
+from ltga.cli.terminal import counted, run_bar, say
 from ltga.cli.unscaled import warnings_about
 from ltga.data import Dataset, GraphFolder, NodeDataset, Preparation
 from ltga.errors import InputError, LTGAError
 from ltga.nn.methods import find_method
 from ltga.train import EpochInfo, Run, load_run
 from ltga.train.batches import graph_and_batches
-from ltga.train.checkpoint import Checkpoint, parse_seconds
+from ltga.train.checkpoint import Checkpoint
 from ltga.train.crew import Crew, crew_here
 from ltga.train.devices import find_device, free_bytes
 from ltga.train.find_run import SHORT
@@ -77,7 +78,6 @@ def train_and_compare(
     runs = Store(store, "--out")
     runs.check_writable()
     every = parse_seconds(checkpoint_every)
-    check_output(page, "--page")
     keep_freed_memory()
     asked = None if full_batch else minibatch or "auto"
     graph, minibatch, why = graph_and_batches(given, plan.methods, plan.protocol, asked, free_bytes(place))
@@ -86,7 +86,8 @@ def train_and_compare(
         raise InputError("--page: shows every edge, and this graph stays on disk; leave it out, or give --full-batch")
     messages.print(
         f"[bold]{escape(graph.name)}[/bold]: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
-        f"{graph.num_classes} classes; {len(plan.methods)} methods x {plan.seeds} seeds",
+        f"{graph.num_classes} classes; {counted(len(plan.methods), 'method')} x "
+        f"{counted(plan.seeds, 'seed')}",
     )
     for note in graph.notes:
         say(messages, note)
@@ -107,6 +108,9 @@ def train_and_compare(
         results.print(sentence, markup=False)
     where = f"Runs are in {store}/." + ("" if page is None else f" Open {page} to walk through the graph.")
     say(results, where)
+    looked = _group_to_look_at(groups)
+    chosen = looked or groups[-1]
+    say(results, next_steps(chosen.method, chosen.runs[0].record.id, store, looked is not None))
 
 
 def _all_runs(
@@ -178,17 +182,22 @@ def _whole_run(store: Store, run: str) -> Run | None:
     return None if found.record["interrupted"] else found
 
 
+def _group_to_look_at(groups: list[Group]) -> Group | None:
+    at = run_to_look_at(
+        [group.method for group in groups], [one.runs[0].record.attention is not None for one in groups]
+    )
+    return None if at is None else groups[at]
+
+
 def _page(
     graph: Dataset | GraphFolder, groups: list[Group], store: Path, path: Path | None, messages: Console
 ) -> Path | None:
     """A page about the last method that learns q (else the last with attention), first seed; not for one on disk."""
     if isinstance(graph, GraphFolder):
         return None
-    looks = [group for group in groups if group.runs[0].record.attention is not None]
-    learned = [group for group in looks if group.method.learns_index]
-    if not looks:
+    chosen = _group_to_look_at(groups)
+    if chosen is None:
         return None
-    chosen = (learned or looks)[-1]
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", graph.name).strip("-.") or "graph"
     plain = plain[:LONGEST_NAME]
     try:

@@ -16,15 +16,15 @@ from typing import Any
 from rich.console import Console
 
 from ltga.cli.allocator import keep_freed_memory
+from ltga.cli.early_checks import labelled
 from ltga.cli.given_graph import load_any
 from ltga.cli.options import preparation
 from ltga.cli.plan import make_plan, parse_changes, read_config
-from ltga.cli.task_command import other_task_plan
+from ltga.cli.task_plan import other_task_plan
 from ltga.cli.terminal import run_bar, say
 from ltga.cli.tune_report import Request, as_json, sentences, table
 from ltga.data import NodeDataset
 from ltga.data.own_graph import is_for_links, preparation_for
-from ltga.errors import InputError
 from ltga.train import EpochInfo, MiniBatch, Protocol
 from ltga.train.batches import choose_batches
 from ltga.train.record import clean_text
@@ -59,7 +59,7 @@ def tune_graph(
     json_wanted: bool = False,
 ) -> None:
     """Search, print the outcome and the command that trains the chosen settings."""
-    wished = _labelled(parse_search, asked.search)
+    wished = labelled(parse_search, asked.search)
     work = _node_work(asked, wished) if node_classes else _other_work(asked, wished)
     dataset, methods = work.dataset, work.methods
     if minibatch is None and not asked.full_batch:
@@ -99,7 +99,7 @@ def _node_work(asked: Request, wished: Mapping[str, Any]) -> _Work:
     plan = make_plan(asked.dataset, _names(asked), 1, asked.settings, asked.config, asked.protocol, asked.metric)
     stored = {} if asked.config is None else read_config(asked.config)
     fixed = {*parse_changes(asked.settings), *stored.get("protocol", {})}
-    _labelled(search_space, plan.methods, fixed, wished)  # a typo should not wait for the graph
+    labelled(search_space, plan.methods, fixed, wished)  # a typo should not wait for the graph
     graph = load_any(plan.dataset, asked.data, asked.convention, preparation(list(asked.prepare)))
     if isinstance(graph, NodeDataset):
         return _other_work(asked, wished, graph)
@@ -114,7 +114,7 @@ def _other_work(asked: Request, wished: Mapping[str, Any], given: Any = None) ->
         asked.dataset, _names(asked), 1, asked.settings, asked.config, asked.protocol, asked.task, asked.metric
     )  # fmt: skip
     methods, fixed = plan.methods or METHODS, set(plan.protocol)
-    _labelled(search_space, methods, fixed, wished)
+    labelled(search_space, methods, fixed, wished)
     prepared = preparation(list(asked.prepare))
     prepared = preparation_for(plan.dataset, prepared, plan.task)
     loaded = load_any(plan.dataset, asked.data, asked.convention, prepared) if given is None else given
@@ -123,14 +123,6 @@ def _other_work(asked: Request, wished: Mapping[str, Any], given: Any = None) ->
 
 def _names(asked: Request) -> list[str] | None:
     return None if asked.method is None else asked.method.split(",")
-
-
-def _labelled(function: Any, *arguments: Any) -> Any:
-    """What is wrong with the space is the fault of ``--search``."""
-    try:
-        return function(*arguments)
-    except InputError as error:
-        raise InputError(f"--{error}" if str(error).startswith("search:") else str(error)) from None
 
 
 @contextmanager

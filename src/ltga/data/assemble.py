@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch_geometric.data import Data
 
 from ltga.data.catalogue import Facts
 from ltga.data.cornell import refuse_texas_under_cornells_links
-from ltga.data.dataset import Dataset
 from ltga.data.edges import arrange_edges
 from ltga.data.splits import Masks, stratified_masks
 from ltga.errors import DataError
+
+if TYPE_CHECKING:
+    from ltga.data.dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,11 @@ def assemble(
     notes: Sequence[str] = (),
 ) -> Dataset:
     """The dataset that `arrays` describe; `where` (a file or folder) opens every error message."""
+    import torch  # now: tables are checked without it
+    from torch_geometric.data import Data
+
+    from ltga.data.dataset import Dataset
+
     refuse_texas_under_cornells_links(
         arrays.x, arrays.edges, where, called_cornell=facts is not None and facts.name == "cornell"
     )

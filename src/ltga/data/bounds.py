@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from ltga.errors import DataError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # What a file may unpack to; the largest known dataset needs 0.5 GB as dense features.
 MAX_BYTES = 8 * 1024**3

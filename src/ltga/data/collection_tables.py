@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ltga.data.collection import GraphCollection
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_files import SUFFIXES, read_frame
 from ltga.errors import DataError
+
+if TYPE_CHECKING:
+    from ltga.data.collection import GraphCollection
 
 GRAPH = "graph_id"
 SMILES = "smiles"

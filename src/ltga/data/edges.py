@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
-from torch import Tensor
-from torch_geometric.utils import coalesce, to_undirected
 
 from ltga.data.conventions import CONVENTIONS
 from ltga.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def arrange_edges(
@@ -28,6 +30,9 @@ def arrange_edges(
     >>> arrange_edges(np.array([[2, 0], [0, 1]]), "directed", 3)[0].tolist()
     [[0, 2], [1, 0]]
     """
+    import torch  # now: tables are checked without it
+    from torch_geometric.utils import coalesce, to_undirected
+
     if convention not in CONVENTIONS:
         raise InputError(f"convention: got {convention!r}; use one of {', '.join(map(repr, CONVENTIONS))}")
     _check_rows(rows, num_nodes, where)

@@ -29,6 +29,11 @@ _HEADERS = {("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "nod
 _COMMENTS = ("#", "%", "//")
 
 
+def is_table_source(path: Path) -> bool:
+    """Whether a path leads to something that is prepared: tables, or what is turned into tables."""
+    return path.is_dir() or path.name in TABLE_NAMES or path.suffix.lower() in GRAPH_SUFFIXES
+
+
 def read_graph_file(path: str | Path, options: Preparation) -> Tables:
     """The tables in a folder, or in a file of another program."""
     path = Path(path).expanduser()

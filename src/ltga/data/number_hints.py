@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from ltga.data.number_formats import NO_NUMBER, SPACE, NumberFormat, reads
+from ltga.data.number_cells import reads
+from ltga.data.number_formats import NO_NUMBER, SPACE, NumberFormat
 
 # 1,5 and 12.345,60: meant as numbers, but nobody can say which; as categories they would be silently wrong.
 _NEARLY_NUMBER = r"^[-+]?[0-9]+([.,' \x{a0}\x{202f}\x{2019}][0-9]+)+$"

@@ -16,7 +16,7 @@ from ltga.data.bounds import in_a_line
 from ltga.data.catalogue import known_by_sha256
 from ltga.data.dataset import Dataset
 from ltga.data.dataset_names import GRAPH_SUFFIXES, looks_like_a_path
-from ltga.data.graph_files import TABLE_NAMES, read_graph_file
+from ltga.data.graph_files import is_table_source, read_graph_file
 from ltga.data.graph_folder import open_graph_folder
 from ltga.data.graph_folder_files import is_graph_folder
 from ltga.data.npz import read_npz
@@ -54,11 +54,6 @@ def load_own_graph(path: str | Path, convention: str | None = None, preparation:
         return _load(path, convention, preparation)
     except MemoryError:
         raise DataError(f"{path}: needs more memory than there is; make the graph or its features smaller") from None
-
-
-def is_table_source(path: Path) -> bool:
-    """Whether a path leads to something that is prepared: tables, or what is turned into tables."""
-    return path.is_dir() or path.name in TABLE_NAMES or path.suffix.lower() in GRAPH_SUFFIXES
 
 
 def preparation_for(name: Any, preparation: Preparation | None, task: str | None) -> Preparation | None:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
-import torch
 from pydantic import BaseModel, ConfigDict
-from torch_geometric.data import Data
 
 from ltga.data.assemble import GraphArrays, assemble
 from ltga.data.conventions import Convention
-from ltga.data.dataset import Dataset
 from ltga.data.edges import arrange_edges, message_rows
 from ltga.data.graph_tables import Tables
-from ltga.data.node_dataset import NodeDataset
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.structure import places_nodes
@@ -31,6 +27,12 @@ from ltga.data.table_nodes import check_names, has_columns, named_once
 from ltga.data.table_targets import kind_of_target, label_columns, read_target
 from ltga.data.target import Kind, make_target
 from ltga.data.telltale import note_telltales
+
+if TYPE_CHECKING:  # what is wrong with tables is told without torch
+    from torch_geometric.data import Data
+
+    from ltga.data.dataset import Dataset
+    from ltga.data.node_dataset import NodeDataset
 
 
 class FittedPreparation(BaseModel):
@@ -97,6 +99,10 @@ class PreparedGraph:
         )  # fmt: skip
 
     def _of_values(self, values: np.ndarray) -> NodeDataset:
+        import torch
+
+        from ltga.data.node_dataset import NodeDataset
+
         where, kind, masks = self.tables.where, self.fitted.target, self.arrays.masks
         return NodeDataset(
             self.tables.name,
@@ -112,6 +118,9 @@ class PreparedGraph:
 
     def data(self) -> Data:
         """To predict on: a PyG `Data`, labelled or not."""
+        import torch
+        from torch_geometric.data import Data
+
         nodes = len(self.arrays.x)
         edge_index, edge_attr = arrange_edges(
             self.arrays.edges, self.fitted.convention, nodes, self.arrays.edge_attr, self.tables.where

@@ -20,8 +20,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-import scipy.sparse.linalg
 
 from ltga.errors import InputError, did_you_mean
 
@@ -93,6 +91,8 @@ def _column_names(kind: str, count: int) -> list[str]:
 
 def _neighbours(edges: np.ndarray, num_nodes: int) -> Any:
     """The symmetric adjacency of 0 and 1 without self-loops, CSR."""
+    import scipy.sparse  # now: names on a command line are checked without it
+
     off = edges[edges[:, 0] != edges[:, 1]]
     both = np.concatenate([off, off[:, ::-1]])
     matrix = scipy.sparse.csr_matrix((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(num_nodes, num_nodes))
@@ -110,6 +110,8 @@ def _log_degree(neighbours: Any, _: int) -> np.ndarray:
 
 def _pagerank(edges: np.ndarray, num_nodes: int, parts: np.ndarray | None = None) -> np.ndarray:
     """Who has no way out goes anywhere, but stays in its part; then N times the rank is that of the part alone."""
+    import scipy.sparse
+
     part = np.zeros(num_nodes, dtype=np.int64) if parts is None else parts
     sizes = np.bincount(part)
     pairs = np.unique(edges[:, 0] * num_nodes + edges[:, 1])
@@ -132,6 +134,8 @@ def _clustering(neighbours: Any, _: int) -> np.ndarray:
 
     Edges point to the node of higher degree, so that a hub has few outgoing edges; blocks of rows bound the memory.
     """
+    import scipy.sparse
+
     degree = _degree(neighbours, 0)
     order = np.lexsort((np.arange(len(degree)), degree))
     ranked = neighbours[order][:, order]
@@ -200,6 +204,8 @@ def _random_walk(neighbours: Any, steps: int) -> np.ndarray:
 
 
 def _laplacian(neighbours: Any, count: int) -> np.ndarray:
+    import scipy.sparse.linalg
+
     nodes = neighbours.shape[0]
     if nodes <= count + 1:
         raise InputError(f"structure: laplacian-{count} needs more than {count + 1} nodes, got {nodes}")
@@ -219,6 +225,8 @@ def _laplacian(neighbours: Any, count: int) -> np.ndarray:
 
 
 def _normalised(neighbours: Any) -> Any:
+    import scipy.sparse
+
     degree = _degree(neighbours, 0)
     root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
     return (scipy.sparse.diags(root) @ neighbours @ scipy.sparse.diags(root)).tocsr()

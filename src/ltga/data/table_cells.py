@@ -13,8 +13,10 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from ltga.data.date_formats import dates_look_like, formats_to_try
-from ltga.data.number_formats import NO_NUMBER, NumberFormat, as_python_writes
+from ltga.data.date_formats import formats_to_try
+from ltga.data.date_hints import dates_look_like
+from ltga.data.number_cells import as_python_writes
+from ltga.data.number_formats import NO_NUMBER, NumberFormat
 from ltga.data.number_hints import nearly_numbers
 
 Kind = Literal["number", "date", "category", "nested"]

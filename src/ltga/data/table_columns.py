@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pydantic import Field
 
-from ltga.data.date_formats import dates_look_like
+from ltga.data.date_hints import dates_look_like
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_capitals import note_capitals

@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict
 
-from ltga.data.date_formats import dates_look_like
+from ltga.data.date_hints import dates_look_like
 from ltga.data.number_hints import looks_like
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems

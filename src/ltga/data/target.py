@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from ltga.errors import DataError
+
+if TYPE_CHECKING:  # tables are checked without torch
+    from torch import Tensor
 
 Kind = Literal["classes", "labels", "number"]
 _UNEVEN = 1 / 3  # of an even share; a class rarer than that makes plain accuracy a poor guide
@@ -60,7 +61,7 @@ def make_target(
     ...
     ltga.errors.DataError: views: the target is 3.5 for every node that has one; there is nothing to learn
     """
-    values = y.numpy(force=True) if isinstance(y, Tensor) else np.asarray(y)
+    values = np.asarray(y) if isinstance(y, np.ndarray) or not hasattr(y, "numpy") else y.numpy(force=True)
     if values.ndim == 2 and values.shape[1] == 1 and kind != "labels":
         values = values[:, 0]
     if values.dtype.kind not in "biuf":
@@ -93,7 +94,7 @@ def _classes(values: np.ndarray, names: tuple[str, ...] | None, where: str, item
             f"{where}: the largest label is {count - 1}, but there are only {found.size} different ones; number the "
             "classes 0, 1, 2, ... (numpy.unique(labels, return_inverse=True)[1])"
         )
-    return Target("classes", torch.from_numpy(y), names if names is not None else tuple(map(str, range(count))))
+    return Target("classes", _tensor(y), names if names is not None else tuple(map(str, range(count))))
 
 
 def _labels(values: np.ndarray, names: tuple[str, ...] | None, where: str, item: str) -> Target:
@@ -113,7 +114,7 @@ def _labels(values: np.ndarray, names: tuple[str, ...] | None, where: str, item:
         if present.size < 2:
             state = f"{present[0]:g} for every {item} that has it" if present.size else f"missing for every {item}"
             raise DataError(f"{where}: label {name!r} is {state}; there is nothing to learn, leave it out")
-    return Target("labels", torch.from_numpy(y), names)
+    return Target("labels", _tensor(y), names)
 
 
 def _number(values: np.ndarray, names: tuple[str, ...] | None, where: str, item: str) -> Target:
@@ -128,7 +129,13 @@ def _number(values: np.ndarray, names: tuple[str, ...] | None, where: str, item:
         raise DataError(f"{where}: the target is {found[0]:g} for every {item} that has one; there is nothing to learn")
     if names is not None and len(names) != 1:
         raise DataError(f"{where}: one number but {len(names)} names; give one")
-    return Target("number", torch.from_numpy(y), names or ("value",))
+    return Target("number", _tensor(y), names or ("value",))
+
+
+def _tensor(values: np.ndarray) -> Tensor:
+    import torch
+
+    return torch.from_numpy(values)
 
 
 def _refuse_empty(known: int, where: str, item: str) -> None:
@@ -142,6 +149,7 @@ def metric_of_classes(y: Tensor, count: int) -> str:
     Where every class has at least a third of an even share, that is accuracy. Two uneven classes are judged by the area
     under the ROC curve, more by macro-F1.
 
+    >>> import torch
     >>> metric_of_classes(torch.tensor([0, 1, 0, 1, -1]), 2), metric_of_classes(torch.tensor([0] * 9 + [1]), 2)
     ('accuracy', 'roc_auc')
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.stats import rankdata
+import pandas as pd
 
 from ltga.data.problems import Problems
 
@@ -32,9 +32,9 @@ def telltale_columns(
         known = known[np.linspace(0, len(known) - 1, most).astype(np.int64)]
     if len(known) < 2 * FEWEST or x.shape[1] == 0:
         return
-    ranks = rankdata(x[known], axis=0)
+    ranks = _ranks(x[known])
     if values is not None and values.ndim == 1:
-        told = _alike(ranks, rankdata(values[known]))
+        told = _alike(ranks, _ranks(values[known]))
         yield from ((name, "the number to predict") for name, tells in zip(names, told) if tells)
         return
     of = (y[known][:, None] == np.arange(len(classes))) if values is None else values[known]
@@ -69,6 +69,12 @@ def note_telltales(
             problems.add(where, f"column {column!r}{whose} by itself tells {told}", 1, action, "note")
 
 
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks of every column; equal values share the mean of theirs."""
+    ranks = pd.DataFrame(values).rank().to_numpy()
+    return ranks.reshape(values.shape)
+
+
 def _separates(ranks: np.ndarray, of: np.ndarray) -> np.ndarray:
     """Whether a column ``[n, F]`` parts the members of each class or label ``[n, K]`` from the others: ``[K, F]``."""
     told = np.zeros((of.shape[1], ranks.shape[1]), dtype=bool)
@@ -78,7 +84,7 @@ def _separates(ranks: np.ndarray, of: np.ndarray) -> np.ndarray:
         inside, outside = int(members.sum()), int((~members).sum())
         if min(inside, outside) < FEWEST:
             continue
-        again = ranks[rows] if rows.all() else rankdata(ranks[rows], axis=0)
+        again = ranks[rows] if rows.all() else _ranks(ranks[rows])
         area = (again[members].sum(axis=0) - inside * (inside + 1) / 2) / (inside * outside)
         told[number] = np.abs(area - 0.5) >= ENOUGH - 0.5
     return told

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import torch
 
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of
 from ltga.data.table_files import SUFFIXES, read_frame
 from ltga.data.table_labels import read_splits
-from ltga.data.triples import Triples
 from ltga.errors import InputError
+
+if TYPE_CHECKING:
+    from ltga.data.triples import Triples
 
 COLUMNS = ("head", "relation", "tail")
 _NAMES = tuple(f"triples{suffix}" for suffix in SUFFIXES)
@@ -86,6 +88,10 @@ def _words(frame: pd.DataFrame, where: str, problems: Problems) -> pd.DataFrame:
 
 
 def _made(file: Path, words: pd.DataFrame, masks: list[np.ndarray] | None) -> Triples:
+    import torch
+
+    from ltga.data.triples import Triples
+
     nodes = sorted({*words["head"], *words["tail"]})
     relations = sorted(set(words["relation"]))
     number = {word: at for at, word in enumerate(nodes)}

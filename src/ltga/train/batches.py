@@ -97,16 +97,3 @@ def check_batched(methods: Iterable[str], protocol: Protocol, why: str = "") -> 
             cause = f", but {why.partition(':')[0]}" if why else ""
             fault = f"{method} needs the whole graph at once{cause}"
             raise InputError(f"minibatch: {fault}; leave it out, or use an attention method")
-
-
-def parse_fanout(text: str) -> int | tuple[int, ...]:
-    """``"10"`` or ``"15,10"``: the last layer's first.
-
-    >>> parse_fanout("15,10"), parse_fanout("10")
-    ((15, 10), 10)
-    """
-    try:
-        numbers = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(f"--fanout: expected numbers like 10 or 15,10, got {text!r}") from None
-    return numbers[0] if len(numbers) == 1 else numbers

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,6 @@ from ltga.train.record import environment
 EVERY = 180.0  # seconds; what a process that dies loses at most, besides an epoch
 FOLDER = ".checkpoints"  # in a folder of runs
 _FILE = TensorFile("ltga-checkpoint", "a checkpoint of a run", RecordError)
-_UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 
 class Checkpoint:
@@ -229,18 +227,6 @@ def digest(tensors: Mapping[str, Tensor], text: str) -> str:
         found.update(f"\n{name} {value.dtype} {list(value.shape)}\n".encode())
         found.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return found.hexdigest()
-
-
-def parse_seconds(text: str, label: str = "--checkpoint-every") -> float:
-    """Seconds from ``"90"``, ``"90s"``, ``"3min"`` or ``"1h"``.
-
-    >>> parse_seconds("3min"), parse_seconds("0.5 h"), parse_seconds("90")
-    (180.0, 1800.0, 90.0)
-    """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|)\s*", text)
-    if found is None:
-        raise InputError(f"{label}: expected a time like 90s, 3min or 1h, got {text!r}")
-    return float(found[1]) * _UNITS[found[2]]
 
 
 def generator_states() -> dict[str, Tensor]:

@@ -55,3 +55,15 @@ def find_run(run: str | Path, folder: str | Path = "runs") -> Path:
         many = f"{len(found)} runs in {folder} begin with {path.name!r} ({several} ...)"
         raise InputError(f"run: {many}; give more digits")
     return found[0]
+
+
+def record_of(run: Path, folder: Path) -> Path:
+    """The record meant by RUN: a path, with or without ``.json``, or a folder with a single record."""
+    if run.is_dir():
+        records = sorted(run.glob("*.json"))
+        if len(records) == 1:
+            return records[0]
+        example = f", for example {records[0]}" if records else ""
+        raise InputError(f"RUN: {run} is a folder with {len(records)} records; give the path of one{example}")
+    beside = run.with_name(f"{run.name}.json")
+    return beside if not run.exists() and beside.exists() else find_run(run, folder)

@@ -118,6 +118,8 @@ class Run:
     ) -> Any:
         """A data frame: the ids people have, what is predicted, and every probability, as ``ltga predict`` writes them.
 
+        Nodes whose labels are known have a column ``label``, on the run's own graph ``part`` (train, val, test) too.
+
         Args:
             graph: a path (tables are prepared as the run's own were), a PyG ``Data``, or what ``as_graph`` takes; the
                 run's own graph if left out. A run on many graphs takes a folder of them, a collection or a list of
@@ -132,7 +134,7 @@ class Run:
         >>> from ltga.data import csbm
         >>> run = fit(csbm(num_nodes=60), protocol={"epochs": 2, "hidden_channels": 4})
         >>> list(run.predict_table(csbm(num_nodes=80, seed=1).data).columns)
-        ['node', 'predicted', 'p_0', 'p_1']
+        ['node', 'predicted', 'p_0', 'p_1', 'label']
         """
         from ltga.train.predicted import predicted  # it stands on this file
 

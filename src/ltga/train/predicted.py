@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import IO, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from torch_geometric.data import Data
 
-from ltga.data import GraphFolder
 from ltga.data.catalogue import CATALOGUE
 from ltga.errors import InputError
 from ltga.train.finished import Run
+from ltga.train.known_truth import known_columns
 from ltga.train.predicted_tasks import task_table
-from ltga.train.run_graph import graph_of, graph_to_predict
+from ltga.train.run_graph import GraphToPredict, graph_of, graph_to_predict
 from ltga.train.tasks.task_run import TaskRun
 
 ROWS = 200_000  # of the table that are made at a time
@@ -39,40 +38,46 @@ def predicted(
         return WholeTable(task_table(run, graph, root, new_category, pairs))
     if pairs is not None:
         raise InputError("pairs: the run is for node classification; leave it out")
-    given, ids = graph_to_predict(run, graph, root, new_category)
-    return Predictions.of(run, given, ids, class_names_of(run, root), batch_size, fanout)
+    given = graph_to_predict(run, graph, root, new_category)
+    return Predictions.of(run, given, class_names_of(run, root), batch_size, fanout)
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """``node``, ``predicted`` and a column ``p_<class>`` for each class, in the order of the graph's nodes.
 
+    What is known already comes last: ``label``, where there are labels, and on the run's own graph the ``part`` of the
+    split, train, val or test.
+
     Attributes:
-        ids: of the nodes; probabilities ``[N, C]``; names of the classes.
+        ids: of the nodes; probabilities ``[N, C]``; names of the classes; known: further columns.
     """
 
     ids: Sequence[Any]
     probabilities: np.ndarray
     names: Sequence[str]
+    known: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls,
         run: Run,
-        given: Data | GraphFolder,
-        ids: Sequence[Any],
+        given: GraphToPredict,
         names: Sequence[str] | None,
         batch_size: int | None = None,
         fanout: int | Sequence[int] | None = None,
     ) -> Predictions:
-        probabilities = run.predict_proba(given, batch_size, fanout).numpy()
-        return cls(ids, probabilities, names or [str(number) for number in range(probabilities.shape[1])])
+        probabilities = run.predict_proba(given.data, batch_size, fanout).numpy()
+        called = names or [str(number) for number in range(probabilities.shape[1])]
+        return cls(given.ids, probabilities, called, known_columns(run, given, called))
 
     def table(self, first: int = 0, last: int | None = None) -> pd.DataFrame:
         """The rows from ``first`` to ``last``."""
         part = self.probabilities[first:last]
-        columns = {"node": list(self.ids[first:last]), "predicted": [self.names[best] for best in part.argmax(1)]}
-        return pd.DataFrame(columns | {f"p_{name}": part[:, at] for at, name in enumerate(self.names)})
+        chosen = [self.names[best] for best in part.argmax(1)]
+        columns: dict[str, Any] = {"node": list(self.ids[first:last]), "predicted": chosen}
+        columns |= {f"p_{name}": part[:, at] for at, name in enumerate(self.names)}
+        return pd.DataFrame(columns | {name: values[first:last] for name, values in self.known.items()})
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -90,9 +95,13 @@ class Predictions:
 
         writer = None
         for part in self._parts():
-            rows = pyarrow.Table.from_pandas(part, preserve_index=False)
-            writer = writer or ParquetWriter(stream, rows.schema)
-            writer.write_table(rows)
+            if writer is None:
+                schema = pyarrow.Schema.from_pandas(part, preserve_index=False)
+                for at, column in enumerate(schema):  # empty so far, and perhaps not further down
+                    if pyarrow.types.is_null(column.type):
+                        schema = schema.set(at, column.with_type(pyarrow.string()))
+                writer = ParquetWriter(stream, schema)
+            writer.write_table(pyarrow.Table.from_pandas(part, schema, preserve_index=False))
         if writer is not None:
             writer.close()
 

@@ -15,6 +15,7 @@ from ltga.data.table_cells import text_of
 from ltga.data.table_files import SUFFIXES, read_frame
 from ltga.data.table_targets import SEPARATOR
 from ltga.errors import DataError, InputError
+from ltga.train.known_truth import known_columns
 from ltga.train.run_graph import graph_to_predict
 from ltga.train.tasks.run_data import data_of, graphs_to_predict
 from ltga.train.tasks.task_run import TaskRun
@@ -35,8 +36,10 @@ def task_table(run: TaskRun, graph: Any, root: Any, new_category: str | None, pa
     if about_links:
         return _links(run, graph, root, new_category, pairs)
     if run.task in _ABOUT_NODES:
-        given, ids = graph_to_predict(run, graph, root, new_category)
-        return _items(run, "node", given, ids)
+        given = graph_to_predict(run, graph, root, new_category)
+        target = run.record["target"]
+        known = known_columns(run, given, target["names"], target["kind"])
+        return _items(run, "node", given.data, given.ids).assign(**known)
     graphs, names = graphs_to_predict(run, graph, root, new_category)
     return _items(run, "graph", graphs, names)
 
@@ -57,14 +60,14 @@ def _items(run: TaskRun, item: str, given: Any, ids: Sequence[Any]) -> pd.DataFr
 
 
 def _links(run: TaskRun, graph: Any, root: Any, new_category: str | None, pairs: Any) -> pd.DataFrame:
-    given, ids = graph_to_predict(run, graph, root, new_category)
+    given = graph_to_predict(run, graph, root, new_category)
     asked, where = _read(pairs, ("source", "target")), _name_of(pairs)
-    at = {str(name): number for number, name in enumerate(ids)}
+    at = {str(name): number for number, name in enumerate(given.ids)}
     ends = np.stack([_numbers(asked[column], at, where, "node") for column in asked])
     same = np.flatnonzero(ends[0] == ends[1])
     if same.size:
         raise DataError(f"{where}: row {same[0] + 1}: a link of a node to itself is not predicted; leave it out")
-    found = run.predict_proba(given, torch.from_numpy(ends)).numpy()
+    found = run.predict_proba(given.data, torch.from_numpy(ends)).numpy()
     return asked.assign(predicted=(found > 0.5).astype(int), p_edge=found)
 
 

@@ -10,13 +10,14 @@ import platform
 import time
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from ltga.train.devices import CPU, device_name
-from ltga.train.loop import EpochInfo, Outcome
+if TYPE_CHECKING:  # records are read without torch, so that a list of runs need not wait for it
+    import torch
+
+    from ltga.train.loop import EpochInfo, Outcome
 
 SCHEMA = 1
 PACKAGES = ("ltga", "torch", "torch_geometric", "numpy", "scipy", "numba")
@@ -64,7 +65,7 @@ def make_record(
     outcome: Outcome,
     observed: Mapping[str, Any],
     timing: Mapping[str, Any],
-    device: torch.device = CPU,
+    device: torch.device | None = None,
 ) -> Record:
     """The record; numbers that are not finite become ``None``, as JSON has no word for them."""
     record = {
@@ -163,8 +164,12 @@ def imported_from(record: Mapping[str, Any]) -> str | None:
     return None if mark is None else str(mark["from"])
 
 
-def environment(device: torch.device = CPU) -> dict[str, Any]:
-    """Package versions, the machine, and what was computed on."""
+def environment(device: torch.device | None = None) -> dict[str, Any]:
+    """Package versions, the machine, and what was computed on: the CPU if left out."""
+    import torch
+
+    from ltga.train.devices import CPU, device_name
+
     versions: dict[str, str | None] = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -176,6 +181,6 @@ def environment(device: torch.device = CPU) -> dict[str, Any]:
         "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
-        "device": device_name(device),
+        "device": device_name(device or CPU),
     }
     return {"versions": versions, "machine": machine}

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torch_geometric.data import Data
 
-from ltga.data import Dataset, GraphFolder, MendedWarning, NodeDataset, load_dataset, load_graph, open_graph_folder
+from ltga.data import (
+    Dataset,
+    GraphFolder,
+    MendedWarning,
+    NodeDataset,
+    dataset_from_data,
+    load_dataset,
+    load_graph,
+    open_graph_folder,
+)
 from ltga.data.collection_tables import is_collection
 from ltga.data.dataset_names import looks_like_a_path
+from ltga.data.graph_files import is_table_source
 from ltga.data.graph_folder_files import is_graph_folder
-from ltga.data.own_graph import is_table_source
 from ltga.data.readings import prepare_like, read_again
 from ltga.errors import InputError
 from ltga.train.finished import Run
@@ -49,38 +59,67 @@ def read_for(run: Run, source: Any, root: str | Path | None, load: Callable[[Any
             ) from None
 
 
+@dataclass(frozen=True)
+class GraphToPredict:
+    """A graph for ``run.predict``.
+
+    Attributes:
+        data: prepared like the run's own; labels may be missing.
+        ids: what people call its nodes.
+        names: of its classes or labels, where it has its own.
+        dataset: the same with targets and splits; ``None``, or an error, where too little is known.
+    """
+
+    data: Data | GraphFolder
+    ids: Sequence[Any]
+    names: Sequence[str] | None = None
+    dataset: Callable[[], Any] = lambda: None
+
+
 def graph_to_predict(
     run: Run, source: Any = None, root: str | Path | None = None, new_category: str | None = None
-) -> tuple[Data | GraphFolder, Sequence[Any]]:
+) -> GraphToPredict:
     """A graph for ``run.predict``, prepared like the run's own, and its nodes' ids; labels may be missing.
 
     A graph folder is opened, not loaded, if the network can be computed from there. ``new_category``: what becomes of
     a category that the run has not seen, ``"error"`` or ``"other"``; as the run was prepared if left out.
     """
     if isinstance(source, Data):
-        return source, range(source.num_nodes or 0)
+        return GraphToPredict(source, range(source.num_nodes or 0), None, lambda: _with_splits(run, source))
     if isinstance(source, Dataset | NodeDataset):
         check_preparation(run.typed, source)
-        return source.data, ids_of(source)
+        return _of_dataset(source)
     reading = run.typed.reading
     folder = (reading or {}).get("path") if source is None else source
     if isinstance(folder, str | Path) and is_graph_folder(Path(folder).expanduser()) and run.model.layered:
         opened = open_graph_folder(folder)
         _check_prepared_alike(reading or {}, opened)
-        return opened, FolderNames(opened)
+        return GraphToPredict(opened, FolderNames(opened), opened.class_names, lambda: opened)
     if isinstance(source, str | Path) and looks_like_a_path(str(source)) and is_collection(source):
         raise InputError(f"GRAPH: {source} holds many graphs, and the run is on the nodes of one; give one graph")
     if reading is not None and "preparation" in reading:
         prepared = prepare_like(reading, source, new_category)
         prepared.problems.warn(prepared.tables.where, "the warning's notes")
-        return prepared.data(), prepared.node_ids
+        return GraphToPredict(prepared.data(), prepared.node_ids, prepared.fitted.classes, prepared.dataset)
     if run.typed.config.task is not None:
         dataset = graph_of(run) if reading is not None and source is None else _any_graph(run, source, root)
     else:
         if (reading or {}).get("format") == "graph folder":
             _refuse_tables(source)
         dataset = graph_of(run) if source is None else load_graph(source, root)
-    return dataset.data, ids_of(dataset)
+    return _of_dataset(dataset)
+
+
+def _of_dataset(dataset: Dataset | NodeDataset) -> GraphToPredict:
+    return GraphToPredict(dataset.data, ids_of(dataset), dataset.target.names, lambda: dataset)
+
+
+def _with_splits(run: Run, data: Data) -> Any:
+    if run.typed.config.task is None:
+        return dataset_from_data(data)
+    from ltga.train.tasks.choose import choose  # it stands on this file's package
+
+    return choose(data, "node")
 
 
 def _check_prepared_alike(reading: Mapping[str, Any], folder: GraphFolder) -> None:

@@ -15,17 +15,18 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 import numpy as np
-from safetensors.torch import load, save
-from torch import Tensor, nn
 
 from ltga.data.atomic import write_atomic
 from ltga.errors import RecordError
 from ltga.train.checksums import FIELD, broken_seal, sealed, unsealed
 from ltga.train.record import SCHEMA, Record, plain, run_id
 from ltga.train.record_schema import RunRecord, checked_record
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 MOST_BYTES = 1 << 30  # of a record; a hundred thousand epochs have a few per cent of that
 
@@ -49,6 +50,8 @@ def write_run(folder: str | Path, run: str, files: Mapping[str, bytes]) -> Path:
 
 def encode_run(record: Record, arrays: Mapping[str, np.ndarray], model: nn.Module) -> dict[str, bytes]:
     """The contents of a run's files by suffix: what one machine sends and another writes."""
+    from safetensors.torch import save  # now: records are read without torch
+
     weights = save({name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()})
     packed = io.BytesIO()
     _write_npz(packed, arrays)
@@ -138,6 +141,8 @@ def read_arrays(path: str | Path, checksums: Mapping[str, str] | None = None) ->
 
 def read_weights(path: str | Path, checksums: Mapping[str, str] | None = None) -> dict[str, Tensor]:
     """The model's parameters beside the record at ``path``; its checksums are looked up unless given."""
+    from safetensors.torch import load
+
     checksums = read_stored(path).checksums if checksums is None else checksums
     beside = Path(path).with_suffix(".safetensors")
     content = _checked_file(beside, checksums.get("weights"))

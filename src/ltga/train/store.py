@@ -18,16 +18,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock, Timeout
 
 from ltga.data.atomic import write_atomic
 from ltga.errors import InputError, RecordError
-from ltga.train.checkpoint import EVERY, FOLDER, Checkpoint
-from ltga.train.crew import Crew
 from ltga.train.record import Record, clean_text
 from ltga.train.storage import read_stored, write_files
+
+if TYPE_CHECKING:
+    from ltga.train.checkpoint import Checkpoint
+    from ltga.train.crew import Crew
 
 POLL_SECONDS = 1.0  # between looks at runs that another process is at
 
@@ -131,6 +133,8 @@ class Store:
 
     def claim(self, run: str) -> Claim | None:
         """The right to do a run, or ``None`` while another process has it."""
+        from ltga.train.checkpoint import FOLDER  # now: whoever lists runs need not wait for torch
+
         with self._writing():
             (self.folder / ".claims").mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.folder / ".claims" / run, blocking=False)
@@ -146,13 +150,15 @@ class Store:
     def checkpoint(
         self,
         run: str,
-        every: float = EVERY,
+        every: float | None = None,
         say: Callable[[str], Any] | None = None,
         fresh: bool = False,
         crew: Crew | None = None,
     ) -> Checkpoint:
         """The checkpoint of a run, for whoever has claimed it; ``fresh`` throws away what is there."""
-        checkpoint = Checkpoint(self.folder / FOLDER, run, every, say, crew)
+        from ltga.train.checkpoint import EVERY, FOLDER, Checkpoint
+
+        checkpoint = Checkpoint(self.folder / FOLDER, run, EVERY if every is None else every, say, crew)
         if fresh:
             checkpoint.discard()
         return checkpoint

@@ -32,7 +32,8 @@ def about_classes(explanation: NodeClasses) -> About:
     scores = [score_tile(explanation, part, metric, also)]
     if measured.get("ece") is not None:
         nll = measured.get("nll")
-        note = f"NLL {'∞' if nll is None else f'{nll:.3f}'}, Brier {measured.get('brier', float('nan')):.3f}"
+        brier = measured.get("brier", float("nan"))
+        note = f"NLL {'∞' if nll is None else f'{nll:.3f}'}, Brier {brier:.3f} (summed over classes: 0 to 2)"
         scores.append(("Calibration error", f"{measured['ece']:.3f}", note))
 
     def sections(places: Places) -> dict[str, Any]:

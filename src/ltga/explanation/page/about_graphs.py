@@ -20,6 +20,7 @@ from ltga.explanation.page.about import (
 from ltga.explanation.page.packing import has_one_index_per_head
 from ltga.explanation.page.sample import Sample
 from ltga.train.record import headline_score
+from ltga.train.show import number
 
 MOST_GRAPHS = 160  # drawn in a page; each has to be laid out
 LARGEST = 600  # nodes of a graph that is drawn
@@ -165,7 +166,7 @@ def _starts(rows: list[dict[str, Any]], by: str) -> list[int]:
 
 def _text(value: Any, kind: str) -> str:
     if kind == "number":
-        return "not known" if value != value else f"{value:.4g}"
+        return "not known" if value != value else number(value)
     return str(value) or ("none" if kind == "labels" else "not known")
 
 

@@ -39,8 +39,8 @@ function choice(fieldset, options, chosen, onChange) {
 }
 
 /** A plot's frame: axes with ticks, and scales from data to pixels. */
-function frame({ width, height, x, y, xTicks, yTicks, xLabel, yLabel, format = String, xFormat = format, yFormat = format, label, left = 40 }) {
-  const right = width - 20, top = 26, bottom = height - 36;
+function frame({ width, height, x, y, xTicks, yTicks, xLabel, yLabel, format = String, xFormat = format, yFormat = format, label, left = 40, beyond = 20 }) {
+  const right = width - beyond, top = 26, bottom = height - 36;
   const px = (value) => left + ((value - x[0]) / (x[1] - x[0])) * (right - left);
   const py = (value) => bottom - ((value - y[0]) / (y[1] - y[0])) * (bottom - top);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
@@ -63,5 +63,28 @@ function ticks(low, high, count) {
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(Number((k * step).toPrecision(6)));
   return found;
 }
+
+/**
+ * Round numbers for an axis on which `shape` of a value is drawn: 1, 2 and 5 times powers of ten if the axis is bent,
+ * none of them too near to the one before.
+ */
+function roundTicks(low, high, count, shape, back) {
+  const straight = ticks(back(low), back(high), count);
+  const powers = Array.from({ length: 28 }, (_, k) => 10 ** (k - 9));
+  const choices = [[0, ...powers], [0, ...powers.flatMap((power) => [power, 2 * power, 5 * power])], straight];
+  const apart = (values) => {
+    const kept = [];
+    for (const value of values) {
+      const at = shape(value), last = kept.length ? shape(kept[kept.length - 1]) : -Infinity;
+      if (at >= low && at <= high && at - last >= (high - low) / (count + 3)) kept.push(value);
+    }
+    return kept;
+  };
+  const found = choices.map(apart);
+  return found.find((values) => values.length >= 4) ?? found.reduce((best, values) => (values.length > best.length ? values : best));
+}
+
+/** The room that labels need left of an axis. */
+const roomFor = (labels) => Math.max(40, 14 + 7 * Math.max(0, ...labels.map((label) => label.length)));
 
 const path = (points) => points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");

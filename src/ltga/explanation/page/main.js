@@ -41,11 +41,18 @@ function pairInAddress() {
   return row && row.first >= 0 && row.second >= 0 ? Number(found[1]) : null;
 }
 
+/** Whether a node has others to attend to than itself. */
+function hasNeighbours(node) {
+  const start = data.start(node);
+  return Array.from({ length: data.degree(node) }, (_, k) => data.source(start + k)).some((source) => source !== node);
+}
+
 /** What the page opens with: what the address says, else what there is to see. */
 function open() {
   const node = nodeInAddress(), pair = pairInAddress() ?? (run.links && node === null ? run.links.rows.findIndex((row) => row.first >= 0 && row.second >= 0) : -1);
   if (node === null && pair >= 0) return showPair(pair);
-  return show(node ?? run.picks.ignored[0] ?? run.picks.wrong[0] ?? nodesThere[0]);
+  const candidates = [...run.picks.ignored, ...run.picks.wrong, ...nodesThere];
+  return show(node ?? candidates.find(hasNeighbours) ?? candidates[0]);
 }
 
 const nodesThere = Array.from({ length: run.nodes }, (_, node) => node).filter(data.hasRow);

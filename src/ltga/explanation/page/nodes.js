@@ -20,8 +20,12 @@ data.fullName = (node) => {
   return `Node ${data.number(node)}`;
 };
 
-/** A number with about four digits. */
-const figures = (value) => (Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : String(Number(value.toPrecision(4))));
+/** A number with about four digits; whole from a thousand on, as tables print it. */
+const figures = (value) => {
+  const size = Math.abs(Number(value.toPrecision(9))); // 999.9999999 of an axis is a thousand
+  if (size >= 1e15 || (value !== 0 && size < 1e-3)) return value.toExponential(2);
+  return size >= 1000 ? value.toLocaleString("en", { maximumFractionDigits: 0 }) : String(Number(value.toPrecision(4)));
+};
 
 const labelsOf = (array, node) => array.subarray(node * run.names.length, (node + 1) * run.names.length);
 

@@ -5,10 +5,12 @@ function scatter() {
   const shape = log ? (value) => Math.log1p(Math.max(value, 0)) : (value) => value;
   const back = log ? Math.expm1 : (value) => value;
   const every = [...truth, ...predicted].map(shape), low = smallest(every), high = largest(every), room = 0.04 * (high - low || 1);
-  const range = [low - room, high + room], marks = ticks(...range, 5);
+  const range = [low - room, high + room], marks = log ? roundTicks(...range, 5, shape, back).map(shape) : ticks(...range, 5);
+  const format = (value) => figures(back(value));
   const { picture, px, py } = frame({
     width: 420, height: 340, x: range, y: range, xTicks: marks, yTicks: marks, xLabel: `true ${name}${log ? " (logarithmic)" : ""}`, yLabel: `predicted${log ? " (logarithmic)" : ""}`,
-    format: (value) => figures(back(value)), label: `Predicted against true ${name} of ${all} ${unit}`, left: 52,
+    format, label: `Predicted against true ${name} of ${all} ${unit}`, left: roomFor(marks.map(format)),
+    beyond: Math.max(20, 6 + 3.5 * format(marks[marks.length - 1] ?? 0).length),
   });
   picture.append(svg("line", { class: "diagonal", x1: px(range[0]), y1: py(range[0]), x2: px(range[1]), y2: py(range[1]) }));
   truth.forEach((value, k) => {

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ltga.data.links import NEGATIVES
 from ltga.errors import InputError, did_you_mean
-from ltga.nn.readout import pools
 
 DECODERS = ("dot", "mlp")
 USED: Mapping[str, tuple[str, ...]] = {
@@ -45,6 +43,9 @@ class TaskOptions:
     decoder: str = "dot"
 
     def __post_init__(self) -> None:
+        from ltga.data.links import NEGATIVES  # now: a misspelt setting should not wait for torch
+        from ltga.nn.readout import pools
+
         if self.log is not None and not isinstance(self.log, bool):
             raise InputError(f"log: expected True, False or nothing, got {self.log!r}")
         for name in ("batch_size", "each"):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ltga.errors import InputError
-from ltga.nn.build import accepted_arguments, form
 from ltga.nn.methods import find_method
 from ltga.train.protocol import Protocol
 
@@ -86,7 +85,7 @@ def search_space(methods: Sequence[str], fixed: Iterable[str] = (), asked: Mappi
     """
     fixed = set(fixed)
     fixed |= {name for name, value in (asked or {}).items() if value is None}
-    own = {name: _checked(name, value) for name, value in (asked or {}).items() if value is not None}
+    own = checked_wishes(asked or {})
     if both := sorted(fixed & own.keys()):
         raise InputError(f"search: {both[0]} is also set to one value; give it once")
     space = {name: values for name, values in {**SPACE, **own}.items() if name not in fixed}
@@ -97,6 +96,11 @@ def search_space(methods: Sequence[str], fixed: Iterable[str] = (), asked: Mappi
             )
         del space["residual"]
     return space
+
+
+def checked_wishes(asked: Mapping[str, Any]) -> dict[str, Choices | Range]:
+    """What is asked for of every setting that is to be searched, each value one that the protocol takes."""
+    return {name: _checked(name, value) for name, value in asked.items() if value is not None}
 
 
 def parse_search(words: Iterable[str]) -> dict[str, Any]:
@@ -166,6 +170,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _without_residual(methods: Sequence[str]) -> list[str]:
+    from ltga.nn.build import accepted_arguments, form  # now: a misspelt setting should not wait for torch
+
     return [
         name
         for name in methods
