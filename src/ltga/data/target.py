@@ -163,6 +163,7 @@ def metric_of_classes(y: Tensor, count: int) -> str:
 def rarer_class(y: Tensor) -> int:
     """Of two classes the one that fewer labels `[N]` (-1: unknown) name: what one looks for. Class 1 if they are level.
 
+    >>> import torch
     >>> [rarer_class(torch.tensor(y)) for y in ([0, 1, 1, -1], [0, 0, 1], [0, 1])]
     [0, 1, 1]
     """
