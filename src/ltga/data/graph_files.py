@@ -149,10 +149,10 @@ def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Table
     if width < 2:
         raise DataError(f"{path}: row 1: {width} field; a line has at least a source and a target")
     first = [cell.strip() for cell in rows[0]]
-    header = (options.source, options.target) == ("source", "target") and tuple(
-        cell.lower() for cell in first[:2]
-    ) in _HEADERS
-    named = {options.source, options.target} <= set(first)
+    ends = tuple(cell.lower() for cell in first[:2])
+    # A line with a dictionary is an edge, whatever its nodes are called.
+    header = (options.source, options.target) == ("source", "target") and ends in _HEADERS and not details
+    named = {options.source, options.target} <= set(first) and not details
     names = [options.source, options.target, *_attribute_names(rows, width, options)]
     if named:
         names, rows = first, rows[1:]

@@ -59,4 +59,7 @@ def _plain_dictionary(text: str) -> dict[str, Any] | None:
         return None
     if not isinstance(read, dict) or not all(isinstance(value, _PLAIN) for value in read.values()):
         return None
+    words = "".join(value for value in (*read, *read.values()) if isinstance(value, str))
+    if words.encode(errors="ignore").decode() != words:  # half a character, which nobody can write down
+        return None
     return {str(name): value for name, value in read.items() if isinstance(name, _PLAIN)}

@@ -25,6 +25,7 @@ _WORDS = {"true": 1.0, "false": 0.0}
 _MOSTLY = 0.5
 _USUAL = NumberFormat()
 _DAY = 86_400.0
+_MOMENTS = ("now", "today")  # which pandas takes for the time at which it is asked
 _MOST_BITS = 14_000
 
 
@@ -127,8 +128,10 @@ def numbers_of(series: pd.Series, form: NumberFormat = _USUAL) -> Numbers:
     [1234.5, 3.5, nan]
     """
     unit, grouped = None, None
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
-        values = series.to_numpy(dtype=np.float64)
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.astype(object)
+    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_complex_dtype(series.dtype):
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
         empty = np.isnan(values)
     else:
         text = text_of(series)
@@ -204,13 +207,14 @@ def days_of(series: pd.Series, date_format: str | None = None) -> Numbers:
 
 def _stamps(text: pd.Series, date_format: str | None) -> pd.Series:
     """Every cell by the first format that fits it; no two of them read a cell in two ways."""
-    stamps = pd.Series(pd.DatetimeIndex([pd.NaT] * len(text), tz="UTC"))
+    stamps = pd.Series(pd.DatetimeIndex([pd.NaT] * len(text), tz="UTC").as_unit("us"))
+    text = text.where(~text.str.lower().isin(_MOMENTS), None)
     for form in formats_to_try(date_format):
         left = stamps.isna() & text.notna()
         if not left.any():
             break
         with contextlib.suppress(ValueError, OverflowError):  # a format that is none to pandas
-            stamps[left] = pd.to_datetime(text[left], errors="coerce", utc=True, format=form)
+            stamps[left] = pd.to_datetime(text[left], errors="coerce", utc=True, format=form).dt.as_unit("us")
     return stamps
 
 

@@ -68,6 +68,7 @@ def named_once(tables: Tables, options: Preparation, problems: Problems) -> tupl
     if tables.nodes is None:
         ends = [text_of(tables.edges[name]) for name in (options.source, options.target)]
         named = pa.chunked_array(ends).unique()
+        named = named.filter(pc.not_equal(named, ""))
         made = pd.DataFrame({options.id: pd.Series(named.to_numpy(zero_copy_only=False), dtype=object)})
         return made, np.arange(len(made))
     nodes = tables.nodes

@@ -24,12 +24,16 @@ class FittedColumn(BaseModel):
 
 
 class NumberColumn(FittedColumn):
-    """Numbers or dates, with what fills empty cells, whether another column says where, and the unit beside them."""
+    """Numbers or dates, with what fills empty cells, whether another column says where, and the unit beside them.
+
+    `grouped`: signs stood between thousands; `None` in what was fitted before this was looked at.
+    """
 
     kind: Literal["number", "date"]
     fill: float
     indicator: bool
     unit: str | None = None
+    grouped: bool | None = None
 
     @property
     def names(self) -> list[str]:
@@ -39,6 +43,9 @@ class NumberColumn(FittedColumn):
         """`[R, 1]` or `[R, 2]`."""
         found = _read(series, self.kind, options)
         _other_units(self.name, series, found, self.unit, options, where, problems)
+        if self.grouped is False:
+            also = ", though none had a sign between thousands before"
+            _note_groups(series, found, options, f"{where}, {self.name}", problems, "mended", also)
         empty = about_strays(self.name, series, found, self.kind, options, where, problems)
         # Strays that are refused are told once, as what they are.
         told = found.empty if options.stray_cells == "error" else empty
@@ -75,7 +82,8 @@ def fit_numbers(
     _note_writing(name, series, found, options, place, problems)
     fill = {"median": np.median(known), "mean": known.mean()}.get(options.empty_cells, 0.0)
     indicator = options.indicator and bool(empty.any())
-    return NumberColumn(name=name, kind=kind, fill=float(fill), indicator=indicator, unit=unit)
+    grouped = found.grouped is not None and bool(found.grouped.any())
+    return NumberColumn(name=name, kind=kind, fill=float(fill), indicator=indicator, unit=unit, grouped=grouped)
 
 
 def _read(series: pd.Series, kind: str, options: Preparation) -> Numbers:
@@ -156,12 +164,7 @@ def _note_writing(
     name: str, series: pd.Series, found: Numbers, options: Preparation, place: str, problems: Problems
 ) -> None:
     """Notes about numbers that may be meant otherwise than they are read."""
-    if found.grouped is not None and found.grouped.any():
-        at = int(np.flatnonzero(found.grouped)[0])
-        what = f"{str(series.iloc[at])[:40]!r} is read as {found.values[at]:.10g}"
-        form = options.number_format
-        count = int(found.grouped.sum())
-        problems.add(place, what, count, f"as chosen (decimal={form.decimal}, thousands={form.thousands})", "note")
+    _note_groups(series, found, options, place, problems, "note")
     text = pc.fill_null(text_of(series), "") if _may_be_text(series) else None
     if text is not None:
         led = pc.match_substring_regex(text, "^0[0-9]+$").to_numpy(zero_copy_only=False).astype(bool)
@@ -169,6 +172,20 @@ def _note_writing(
             shown = text[int(np.flatnonzero(led)[0])].as_py()[:40]
             action = f"taken as numbers; choose categorical={name} if they are names, as post codes are"
             problems.add(place, f"{shown!r} begins with 0", int(led.sum()), action, "note")
+
+
+def _note_groups(
+    series: pd.Series, found: Numbers, options: Preparation, place: str, problems: Problems,
+    severity: Literal["note", "mended"], also: str = "",
+) -> None:  # fmt: skip
+    """That a sign was taken for one between thousands: 1.234 may be meant as 1.234."""
+    if found.grouped is None or not found.grouped.any():
+        return
+    at = int(np.flatnonzero(found.grouped)[0])
+    form = options.number_format
+    what = f"{str(series.iloc[at])[:40]!r} is read as {found.values[at]:.10g}"
+    action = f"as chosen (decimal={form.decimal}, thousands={form.thousands}){also}"
+    problems.add(place, what, int(found.grouped.sum()), action, severity)
 
 
 def _may_be_text(series: pd.Series) -> bool:

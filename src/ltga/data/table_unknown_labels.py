@@ -33,7 +33,7 @@ def without_missing_words(
     `known` are the classes of an earlier graph; `may_be_class`: numbers, and columns of yes and no, have no such class.
     """
     there = pc.is_in(pc.utf8_lower(text), value_set=pa.array(_WORDS, text.type))
-    if known:
+    if known and options.missing_labels != "unknown":  # a part of a cell may have made a class of such a word
         there = pc.and_(there, pc.invert(pc.is_in(text, value_set=pa.array(known, text.type))))
     rows = np.flatnonzero(there.to_numpy(zero_copy_only=False))
     if not rows.size:

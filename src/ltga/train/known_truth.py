@@ -37,11 +37,11 @@ def known_columns(run: Run, given: GraphToPredict, names: Sequence[str], kind: s
 
 
 def _said(values: np.ndarray, names: Sequence[str], kind: str) -> list[Any]:
-    """Labels as the column ``predicted`` has them; ``None`` where not known."""
+    """Labels as the column ``predicted`` has them; ``None`` where one of them is not known."""
     if kind == "classes":
         codes = values.astype(np.int64).tolist()
         return [None if code < 0 else names[code] if code < len(names) else str(code) for code in codes]
-    known = ~np.isnan(values).all(axis=1)
+    known = ~np.isnan(values).any(axis=1)
     each = ([name for name, value in zip(names, row) if value == 1] for row in values)
     return [(SEPARATOR.join(some) or SEPARATOR) if told else None for some, told in zip(each, known)]
 
