@@ -133,9 +133,8 @@ def simple_rows(graph: Dataset | GraphFolder, groups: Sequence[Group]) -> list[S
 def table(graph: Dataset | GraphFolder, groups: Sequence[Group], simple: Sequence[Simple] = ()) -> Table:
     """A row per method, mean ± sample s.d. over seeds; yardsticks first."""
     part, metric = score_name(graph, [run for group in groups for run in group.runs])
-    shown = plain_table(
-        "method", f">{part} {judged_by(graph, metric)}", ">ECE", ">mean q or α", ">exact zeros", ">seconds a run"
-    )
+    judged = f">{part} {judged_by(graph, metric)}"
+    shown = plain_table("method", judged, ">ECE", ">mean q or α", ">exact zeros", ">seconds a run")
     shown.columns[0].no_wrap = True
     for one in simple:
         shown.add_row(one.label, _percent(one.scores), f"{statistics.fmean(one.ece):.3f}", "", "", "")
@@ -187,9 +186,7 @@ def _beaten(graph: Dataset | GraphFolder, groups: Sequence[Group], simple: Seque
             said.append(f"{who} {what} ({100 * one.mean:.1f} {metric}).")
         hardly = [label for label, mean in means.items() if 0 < mean - one.mean < spreads[label]]
         if hardly:
-            said.append(
-                f"{_listed(hardly)} beats {what} by less than its seeds differ ({100 * one.mean:.1f} {metric})."
-            )
+            said.append(f"{_listed(hardly)} beats {what} by less than seeds differ ({100 * one.mean:.1f} {metric}).")
     return said
 
 

@@ -81,9 +81,8 @@ def _forward(given: LayerOperands, graph: Structure, kind: Kind) -> _Attended:
 
 def _scored(given: LayerOperands, source: Tensor, target: Tensor) -> Scored:
     weight = given.edge_weight
-    if (
-        weight is not None
-    ):  # a copy, since the backward pass scores the edges again: the parameter may change until then
+    if weight is not None:
+        # A copy, since the backward pass scores the edges again: the parameter may change until then.
         weight = weight.t().clone(memory_format=torch.contiguous_format).view(-1, *given.att.shape[1:])
     return Scored(source, target, given.att, given.q, given.keep, given.bias, given.edge_attr, weight)
 
