@@ -24,7 +24,8 @@ import torch
 from filelock import FileLock
 
 from ltga.cli.plan import parse_changes
-from ltga.cli.task_command import METHODS, setting_value
+from ltga.cli.task_command import METHODS
+from ltga.cli.task_plan import setting_value
 from ltga.cli.task_report import SHOWN, Row, reference_rows, row_of
 from ltga.data import Dataset, load_dataset, neighbour_classes
 from ltga.data.atomic import write_atomic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -66,6 +67,20 @@ def test_names_of_ltga_exist() -> None:
     assert len(names) > 50
     missing = {name for name in {name for _, name in names} if not exists(name)}
     assert [found for found in sorted(names) if found[1] in missing] == []
+
+
+def test_scripts_import_what_is_there() -> None:
+    """Benchmarks and scripts of the docs are seldom run: a name that has moved would stay unnoticed."""
+    scripts = [file for file in CODE if file.relative_to(ROOT).parts[0] in ("benchmarks", "docs", "examples")]
+    imported = {
+        (name_of(file), f"{statement.module}.{name.name}")
+        for file in scripts
+        for statement in ast.walk(ast.parse(file.read_text()))
+        if isinstance(statement, ast.ImportFrom) and (statement.module or "").split(".")[0] == "ltga"
+        for name in statement.names
+    }
+    assert len(imported) > 100
+    assert [found for found in sorted(imported) if not exists(found[1])] == []
 
 
 def test_a_missing_name_is_seen() -> None:
