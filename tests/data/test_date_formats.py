@@ -97,3 +97,30 @@ def test_what_comes_first_may_be_for_a_person_to_say() -> None:
 def test_a_word_among_dates_is_no_reason_to_leave_them_out() -> None:
     with pytest.raises(DataError, match="row 40: odd is 'soon', expected a date"):
         fitted({"odd": [*DAYS.strftime("%Y-%m-%d")[:-1], "soon"]})
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_format_of_digits_makes_dates_of_numbers(as_text: bool) -> None:
+    """`20240131` is a number to every reader, and was taken as one whatever `date_format` said."""
+    digits = DAYS.strftime("%Y%m%d")
+    cells = {"day": digits if as_text else digits.astype(int), "holes": [*map(float, digits[:30]), *[None] * 10]}
+    days = [(day - pd.Timestamp(1970, 1, 1)).days for day in DAYS]
+    plain = fitted(cells)
+    assert column(plain, "day")[0] == pytest.approx(20200120, abs=2)
+    assert sum("choose date_format=%Y%m%d to take them as dates" in note for note in plain.problems.notes) == 2
+    graph = fitted(cells, date_format="%Y%m%d", empty_cells="zero")
+    assert column(graph, "day") == days and column(graph, "holes")[:30] == days[:30]
+    assert column(graph, "size") == list(range(40))  # two digits are no day
+
+
+def test_numbers_that_are_no_days_stay_numbers() -> None:
+    cells = {"code": [20241300 + at for at in range(40)], "sum": [19.5 + at for at in range(40)]}
+    graph = fitted(cells, date_format="%Y%m%d")
+    assert column(graph, "code") == pytest.approx(cells["code"], abs=2) and column(graph, "sum") == cells["sum"]
+    assert not any("look like dates" in note for note in graph.problems.notes)
+
+
+def test_a_date_in_digits_that_is_none_is_refused() -> None:
+    cells = [*DAYS[:39].strftime("%Y%m%d").astype(int), 20240231]
+    with pytest.raises(DataError, match="day is .*20240231.*, expected a date"):
+        fitted({"day": cells}, date_format="%Y%m%d").arrays  # noqa: B018

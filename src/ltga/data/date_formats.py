@@ -33,6 +33,20 @@ def formats_to_try(date_format: str | None) -> list[str]:
     return given if any(_reads(form, text) for form in given for text in iso) else [*given, ISO]
 
 
+def formats_of_digits(date_format: str | None) -> dict[str, int]:
+    """Those of the formats that write a day as digits and nothing else, as numbers are written, with how many digits.
+
+    >>> formats_of_digits("%Y%m%d,%d.%m.%Y"), formats_of_digits("%Y")
+    ({'%Y%m%d': 8}, {})
+    """
+    written = {form: _write(form) or "" for form in formats_in(date_format)}
+    return {
+        form: len(text)
+        for form, text in written.items()
+        if text.isdecimal() and _read(form, text) in (_EXAMPLES[0], _EXAMPLES[1])
+    }
+
+
 def check_date_format(date_format: str | None) -> None:
     """Raise ValueError for what is no format, or for two that read a cell in two ways."""
     given = formats_in(date_format)

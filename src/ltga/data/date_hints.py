@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -66,6 +67,18 @@ def dates_look_like(text: pa.Array, date_format: str | None = None) -> DateForma
     choices = [[*given, *sure, *(forms[first] for forms in unsure)] for first in range(2 if unsure else 1)]
     doubt = " (day or month first: the cells fit both)" if unsure else ""
     return DateFormats(" or date_format=".join(",".join(choice) for choice in choices), doubt)
+
+
+def days_in_digits(numbers: np.ndarray) -> str | None:
+    """The format that reads all of these numbers as days of the last hundred years or the next, if one does.
+
+    >>> days_in_digits(np.array([20240131.0, 20231224.0])), days_in_digits(np.array([20240131.0, 20231324.0]))
+    ('%Y%m%d', None)
+    """
+    if not len(numbers) or numbers.min() < 1900_01_01 or numbers.max() > 2100_12_31 or (numbers % 1).any():
+        return None
+    cells = pd.Series(np.unique(numbers).astype(np.int64).astype(str), dtype=object)
+    return "%Y%m%d" if _covers("%Y%m%d", cells) else None
 
 
 def _covers(form: str, cells: pd.Series) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -13,7 +14,7 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from ltga.data.date_formats import formats_to_try
+from ltga.data.date_formats import formats_of_digits, formats_to_try
 from ltga.data.date_hints import dates_look_like
 from ltga.data.number_cells import as_python_writes
 from ltga.data.number_formats import NO_NUMBER, NumberFormat
@@ -199,17 +200,17 @@ def days_of(series: pd.Series, date_format: str | None = None) -> Numbers:
     else:
         text = pd.Series(text_of(series).to_numpy(zero_copy_only=False), dtype=object)
         empty = text.str.lower().isin(NO_NUMBER).to_numpy()
-        stamps = _stamps(text.where(~empty, None), date_format)
+        stamps = _stamps(text.where(~empty, None), formats_to_try(date_format))
     gaps = stamps.isna().to_numpy()
     seconds = stamps.dt.tz_localize(None).to_numpy(dtype="datetime64[us]").astype(np.int64) / 1e6
     return Numbers(np.where(gaps, np.nan, seconds / _DAY), empty, gaps & ~empty)
 
 
-def _stamps(text: pd.Series, date_format: str | None) -> pd.Series:
+def _stamps(text: pd.Series, formats: Iterable[str]) -> pd.Series:
     """Every cell by the first format that fits it; no two of them read a cell in two ways."""
     stamps = pd.Series(pd.DatetimeIndex([pd.NaT] * len(text), tz="UTC").as_unit("us"))
     text = text.where(~text.str.lower().isin(_MOMENTS), None)
-    for form in formats_to_try(date_format):
+    for form in formats:
         left = stamps.isna() & text.notna()
         if not left.any():
             break
@@ -218,22 +219,37 @@ def _stamps(text: pd.Series, date_format: str | None) -> pd.Series:
     return stamps
 
 
+def _dates_in_digits(series: pd.Series, date_format: str | None) -> bool:
+    """Whether a column of numbers is one of dates, by a format that writes them without any sign between."""
+    formats = formats_of_digits(date_format)
+    if not formats:
+        return False
+    text = pd.Series(text_of(series).to_numpy(zero_copy_only=False), dtype=object)
+    filled = ~text.str.lower().isin(NO_NUMBER)
+    dated = np.zeros(len(text), dtype=bool)
+    for form, digits in formats.items():
+        dated |= _stamps(text.where(text.str.len() == digits, None), [form]).notna().to_numpy()
+    return bool(dated.any()) and dated.sum() >= _MOSTLY * filled.sum()
+
+
 def kind_of(series: pd.Series, date_format: str | None = None, form: NumberFormat = _USUAL) -> Kind:
     """What a column holds.
 
     >>> [kind_of(pd.Series(cells)) for cells in (["1", "2", ""], ["a", "1"], ["2024-01-31"], [[1], [2]], ["5 €"])]
     ['number', 'number', 'date', 'nested', 'number']
+    >>> kind_of(pd.Series([20240131, 20240201])), kind_of(pd.Series([20240131, 20240201]), "%Y%m%d")
+    ('number', 'date')
     """
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         return "date"
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
-        return "number"
+        return "date" if _dates_in_digits(series, date_format) else "number"
     if series.dtype == object and any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in series):
         return "nested"
     numbers = numbers_of(series, form)
     filled = int((~numbers.empty).sum())
     if not numbers.stray.any():
-        return "number"
+        return "date" if _dates_in_digits(series, date_format) else "number"
     days = days_of(series, date_format)
     # pandas reads 2020 as a date; among other numbers it is none.
     dated = int((numbers.stray & ~days.stray & ~days.empty).sum())

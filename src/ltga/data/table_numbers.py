@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict
 
-from ltga.data.date_hints import dates_look_like
+from ltga.data.date_hints import dates_look_like, days_in_digits
 from ltga.data.number_hints import looks_like
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
@@ -165,6 +165,11 @@ def _note_writing(
 ) -> None:
     """Notes about numbers that may be meant otherwise than they are read."""
     _note_groups(series, found, options, place, problems, "note")
+    if found.unit is None or not (found.unit >= 0).any():
+        form = days_in_digits(found.values[~(found.empty | found.stray)])
+        if form is not None:
+            action = f"taken as numbers; choose date_format={form} to take them as dates"
+            problems.add(place, "these look like dates without signs between", 1, action, "note")
     text = pc.fill_null(text_of(series), "") if _may_be_text(series) else None
     if text is not None:
         led = pc.match_substring_regex(text, "^0[0-9]+$").to_numpy(zero_copy_only=False).astype(bool)
