@@ -122,5 +122,5 @@ def test_numbers_that_are_no_days_stay_numbers() -> None:
 
 def test_a_date_in_digits_that_is_none_is_refused() -> None:
     cells = [*DAYS[:39].strftime("%Y%m%d").astype(int), 20240231]
-    with pytest.raises(DataError, match="day is .*20240231.*, expected a date"):
+    with pytest.raises(DataError, match=r"day is .*20240231.*, expected a date"):
         fitted({"day": cells}, date_format="%Y%m%d").arrays  # noqa: B018
