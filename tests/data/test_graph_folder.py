@@ -384,6 +384,9 @@ def spoil(folder: Path, file: str, row: int, line: str) -> None:
     ("nodes.csv", 0, "name,label,f,g", "column 'id' is missing"),
     ("nodes.csv", 0, "id,label,f,f", "column names repeat"),
     ("nodes.csv", 0, "id,label,f,", "a column has no name; name or delete it, or choose --prepare"),
+    ("nodes.csv", 0, "id,label,f,Unnamed: 0", "column 'Unnamed: 0' is an index of pandas, it seems; name or delete it"),
+    ("nodes.csv", 0, "id;label;f;g", "column 'id' is missing.*; for columns that no comma separates choose --prepare"),
+    ("nodes.csv", 0, "sep=,", "for columns that no comma separates choose --prepare"),
     ("nodes.csv", 90, "näme 89,NA,1,2", r"row 90: label is 'NA', which may be a class, or not known; choose --prep"),
     ("edges.csv", 2, "näme 1", "cannot be read as a csv table"),
 ])  # fmt: skip

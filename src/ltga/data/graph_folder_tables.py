@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from ltga.data.graph_folder_write import EdgeBlock, NodeBlock, check_convention
 from ltga.data.node_ids import NodeIds
 from ltga.data.table_graph import find_tables
 from ltga.data.table_labels import class_order
+from ltga.data.table_leftovers import INDEX
 from ltga.data.table_targets import kind_of_words
 from ltga.data.table_unknown_labels import is_no_label
 from ltga.data.text_files import encoding_hint, refuse_wide
@@ -27,6 +29,7 @@ from ltga.errors import DataError
 
 _BLOCK_BYTES = 16 * 1024**2
 _ROWS = 65536
+_WHOLE = "--prepare categories=auto, say, which reads the tables whole and prepares them as ltga train does"
 _SPLIT_NAMES = {**PARTS, "valid": PARTS["val"], "validation": PARTS["val"], "": 0}
 
 
@@ -152,12 +155,13 @@ class _Rows:
         missing = [column for column in required if column not in self.columns]
         if missing:
             found = in_a_line(", ".join(self.columns) or "none")
-            raise DataError(f"{path}: column {missing[0]!r} is missing; found {found}")
-        if "" in self.columns:  # an index of pandas, most likely
-            raise DataError(
-                f"{path}: a column has no name; name or delete it, or choose --prepare categories=auto, which reads "
-                "the tables whole and prepares them as ltga train does"
-            )
+            other = re.search("[;\t]|^sep=", "".join(self.columns[:1]))
+            hint = f"; for columns that no comma separates choose {_WHOLE}" if other else ""
+            raise DataError(f"{path}: column {missing[0]!r} is missing; found {found}{hint}")
+        index = next(filter(INDEX.fullmatch, self.columns), None)
+        if index is not None:
+            what = f"column {index!r} is an index of pandas, it seems" if index else "a column has no name"
+            raise DataError(f"{path}: {what}; name or delete it, or choose {_WHOLE}")
         if len(set(self.columns)) != len(self.columns):
             raise DataError(f"{path}: column names repeat: {in_a_line(', '.join(self.columns))}")
 
@@ -198,8 +202,7 @@ class _Rows:
         bad = np.flatnonzero(~np.isfinite(result))
         if bad.size:
             shown = str(values[int(bad[0])].as_py())[:40]
-            whole = "--prepare categories=auto, say, reads the tables whole and prepares them as ltga train does"
-            self.fail(first + int(bad[0]), f"{column} is {shown!r}, expected a finite number; {whole}")
+            self.fail(first + int(bad[0]), f"{column} is {shown!r}, expected a finite number; choose {_WHOLE}")
         return result
 
     def fail(self, row: int, problem: str) -> None:

@@ -14,7 +14,7 @@ from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of
 
 # What pandas calls its index: nothing when it writes it, this when it has read it back.
-_INDEX = re.compile(r"|Unnamed: [0-9]+(\.[0-9]+)*")
+INDEX = re.compile(r"|Unnamed: [0-9]+(\.[0-9]+)*")
 
 
 def blank_rows(frame: pd.DataFrame, key: str) -> np.ndarray:
@@ -42,7 +42,7 @@ def meant_columns(
     """The columns among `names` that somebody meant; what becomes of the others is added to `problems`."""
     kept = []
     for name in names:
-        if not _INDEX.fullmatch(name) or name in options.categorical:
+        if not INDEX.fullmatch(name) or name in options.categorical:
             kept.append(name)
             continue
         text = text_of(frame[name])
