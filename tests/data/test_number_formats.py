@@ -128,6 +128,21 @@ def test_a_column_keeps_its_unit() -> None:
         fitted(list(range(COUNT)), units="€").fitted.apply((nodes(["5 €"] * COUNT), EDGES))
 
 
+def test_what_is_predicted_keeps_its_unit() -> None:
+    """Labels in grams beside a model of kilograms were taken for kilograms."""
+    plain = [f"{at / 7:.3f}" for at in range(COUNT)]
+    kilograms, grams = ([f"{cell} {unit}" for cell in plain] for unit in ("kg", "g"))
+    graph = fitted(kilograms, units="kg,g", label="price", predict="number")
+    again = FittedPreparation.model_validate(graph.fitted.model_dump(mode="json"))
+    assert again.unit == "kg"
+    for cells in (kilograms, plain, [*kilograms[:20], *[""] * 20]):
+        assert again.apply((nodes(cells), EDGES)).values[3] == pytest.approx(0.429)  # type: ignore[index]
+    with pytest.raises(DataError, match=r"price is '0\.000 g', but the column had the unit 'kg' before"):
+        again.apply((nodes(grams), EDGES))
+    with pytest.raises(DataError, match="but the column had no unit before"):
+        fitted(plain, units="kg,g", label="price", predict="number").fitted.apply((nodes(grams), EDGES))
+
+
 def test_two_units_in_a_column_are_refused() -> None:
     cells = [f"{'$' if at % 2 else '€'} {at}" for at in range(COUNT)]
     with pytest.raises(DataError, match=r"looks like numbers with '€' and '\$' .*; mend it"):

@@ -37,6 +37,7 @@ class GraphTargets:
         columns: of the table of graphs; empty if they are not there, as with graphs to predict.
         kind, names, values: as of a `Target`.
         masks: the parts that a column of splits names, if there is one.
+        unit: beside numbers.
     """
 
     columns: tuple[str, ...]
@@ -44,6 +45,7 @@ class GraphTargets:
     names: tuple[str, ...]
     values: np.ndarray
     masks: Masks | None
+    unit: str | None = None
 
     def target(self, where: str) -> Target:
         return make_target(self.values, where, self.kind, self.names, item="graph")
@@ -58,16 +60,16 @@ def read_targets(
         return None
     kind = before.kind if before else _kind(graphs, columns, options, where, problems)
     named = options.model_copy(update={"label": ",".join(columns)})
-    known = before.names if before else None
+    known, unit = (before.names, before.unit) if before else (None, None)
     if kind == "classes":
         values, names = read_labels(graphs, named, where, problems, known, item="graph")
         there = values >= 0
     else:
-        values, names = read_target(graphs, named, kind, where, problems, known, item="graph")
+        values, names, unit = read_target(graphs, named, kind, where, problems, known, item="graph", unit=unit)
         there = ~np.isnan(values) if values.ndim == 1 else (~np.isnan(values)).any(axis=1)
     about_splits = problems if before is None else Problems()  # they matter where a model is trained
     masks = read_splits(graphs, np.where(there, 0, -1), named, where, about_splits, item="graph")
-    return GraphTargets(columns, kind, names, values, None if before and about_splits.errors else masks)
+    return GraphTargets(columns, kind, names, values, None if before and about_splits.errors else masks, unit)
 
 
 def _columns(graphs: pd.DataFrame, options: Preparation, where: str, problems: Problems) -> tuple[str, ...]:

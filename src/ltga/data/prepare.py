@@ -47,6 +47,7 @@ class FittedPreparation(BaseModel):
     classes: tuple[str, ...]
     placed: str | None = None
     target: Kind = "classes"
+    unit: str | None = None  # beside the numbers that are predicted
 
     def apply(self, source: Any, *, nodes: pd.DataFrame | None = None) -> PreparedGraph:
         """The same done to another graph, or to a grown one, whose labels may be missing.
@@ -175,7 +176,7 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     ids = text_of(nodes[options.id])
     edges = _edges(tables, nodes[options.id], ids, convention, options, problems)
     kind = fitted.target if fitted else kind_of_target(nodes, options, tables.node_table, about_nodes)
-    y, classes, values = _labels(nodes, options, kind, tables.node_table, about_nodes, fitted)
+    y, classes, values, unit = _labels(nodes, options, kind, tables.node_table, about_nodes, fitted)
     # Splits matter where a model is trained; elsewhere odd ones are passed over.
     about_splits = about_nodes if fitted is None else Problems()
     masks = read_splits(nodes, y, options, tables.node_table, about_splits)
@@ -206,6 +207,7 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
         classes=classes,
         placed=placed,
         target=kind,
+        unit=unit,
     )
     node_ids = tuple(ids.to_pylist())
     arrays = GraphArrays(
@@ -222,16 +224,18 @@ def _labels(
     where: str,
     problems: Problems,
     fitted: FittedPreparation | None,
-) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
-    """Classes `[N]`, their names, and what is predicted instead of them; then the first only say what is known."""
+) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None, str | None]:
+    """Classes `[N]`, their names, what is predicted instead of them, and its unit; then the first only say what is
+    known."""
     if options.predict == "links":
-        return np.arange(len(nodes)) % 2, ("0", "1"), None  # of no use to links, but a dataset has some
+        return np.arange(len(nodes)) % 2, ("0", "1"), None, None  # of no use to links, but a dataset has some
     before = fitted.classes if fitted else None
     if kind == "classes":
-        return *read_labels(nodes, options, where, problems, before), None
-    values, names = read_target(nodes, options, kind, where, problems, before)
+        return *read_labels(nodes, options, where, problems, before), None, None
+    unit = fitted.unit if fitted else None
+    values, names, unit = read_target(nodes, options, kind, where, problems, before, unit=unit)
     known = ~np.isnan(values) if values.ndim == 1 else (~np.isnan(values)).any(axis=1)
-    return np.where(known, 0, -1), names, values
+    return np.where(known, 0, -1), names, values, unit
 
 
 def _edges(

@@ -46,6 +46,7 @@ class FittedCollection(BaseModel):
     columns: tuple[str, ...]
     target: Kind
     names: tuple[str, ...]
+    unit: str | None = None
 
     def apply(self, folder: str | Path) -> PreparedCollection:
         """The same done to other graphs, whose targets may be missing."""
@@ -161,6 +162,7 @@ def prepare_collection(
             columns=targets.columns,
             target=targets.kind,
             names=targets.names,
+            unit=targets.unit,
         )
         if whole is not None:
             _note_telltales(made, names, tables, targets, problems)
@@ -200,7 +202,7 @@ def _known_columns(fitted: FittedCollection, graphs: pd.DataFrame) -> GraphTarge
     """What was predicted before, if these graphs say it, too."""
     if not all(column in graphs for column in fitted.columns):
         return None
-    return GraphTargets(fitted.columns, fitted.target, fitted.names, np.zeros(0), None)
+    return GraphTargets(fitted.columns, fitted.target, fitted.names, np.zeros(0), None, fitted.unit)
 
 
 def _sound(tables: CollectionTables, options: Preparation, fresh: bool, problems: Problems) -> bool:

@@ -42,7 +42,7 @@ class NumberColumn(FittedColumn):
     def encode(self, series: pd.Series, options: Preparation, where: str, problems: Problems) -> np.ndarray:
         """`[R, 1]` or `[R, 2]`."""
         found = _read(series, self.kind, options)
-        _other_units(self.name, series, found, self.unit, options, where, problems)
+        other_units(self.name, series, found, self.unit, options, where, problems)
         if self.grouped is False:
             also = ", though none had a sign between thousands before"
             _note_groups(series, found, options, f"{where}, {self.name}", problems, "mended", also)
@@ -144,7 +144,7 @@ def _unit_of(
     return units[0]
 
 
-def _other_units(
+def other_units(
     name: str, series: pd.Series, found: Numbers, unit: str | None, options: Preparation, where: str,
     problems: Problems,
 ) -> None:  # fmt: skip

@@ -14,6 +14,7 @@ from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import number_text, numbers_of, text_of
 from ltga.data.table_labels import in_no_split
+from ltga.data.table_numbers import other_units
 from ltga.data.table_unknown_labels import is_no_label, without_missing_words
 from ltga.data.target import Kind
 
@@ -112,9 +113,12 @@ def meant_as_numbers(counts: Mapping[str, int], options: Preparation, place: str
 
 def read_target(
     nodes: pd.DataFrame, options: Preparation, kind: Kind, where: str, problems: Problems,
-    names: tuple[str, ...] | None, item: str = "node",
-) -> tuple[np.ndarray, tuple[str, ...]]:  # fmt: skip
-    """Numbers `[N]` or labels `[N, L]` with NaN where not known, and their names; `names` are those of before."""
+    names: tuple[str, ...] | None, item: str = "node", unit: str | None = None,
+) -> tuple[np.ndarray, tuple[str, ...], str | None]:  # fmt: skip
+    """Numbers `[N]` or labels `[N, L]` with NaN where not known, their names, and the unit beside numbers.
+
+    `names` and `unit` are those of before, where a model has been trained.
+    """
     columns = label_columns(options, nodes.columns)
     missing = [column for column in columns if column not in nodes]
     if missing:
@@ -123,19 +127,23 @@ def read_target(
             listed = ", ".join(map(str, nodes.columns))
             problems.add(where, f"column {missing[0]!r} is missing; found {listed}", 1, hint, "error")
         shape = (len(nodes),) if kind == "number" else (len(nodes), len(names or columns))
-        return np.full(shape, np.nan), names or columns
+        return np.full(shape, np.nan), names or columns, unit
     if kind == "number":
-        values, found = _numbers(nodes[columns[0]], options, where, problems), columns
+        values, unit = _numbers(nodes[columns[0]], options, where, problems, names is None, unit)
+        found = columns
     elif len(columns) > 1 or SEPARATOR not in "".join(set(text_of(nodes[columns[0]]).to_pylist())):
         values, found = _truths(nodes, columns, options, where, problems), columns
     else:
         values, found = _listed(nodes[columns[0]], names, options, where, problems)
     if names is None:
         _check(values, found, options, where, problems, item)
-    return values, found
+    return values, found, unit
 
 
-def _numbers(series: pd.Series, options: Preparation, where: str, problems: Problems) -> np.ndarray:
+def _numbers(
+    series: pd.Series, options: Preparation, where: str, problems: Problems, fresh: bool, unit: str | None
+) -> tuple[np.ndarray, str | None]:
+    """A column of numbers and their unit, which is the one of before unless they are `fresh`."""
     name = str(series.name)
     words = text_of(series)
     without_missing_words(words, name, options, where, problems, may_be_class=False)
@@ -152,7 +160,10 @@ def _numbers(series: pd.Series, options: Preparation, where: str, problems: Prob
     if len(used) > 1:
         what = f"{name} has {' and '.join(repr(options.units[at]) for at in used)}"
         problems.add(where, what, np.flatnonzero(found.unit == used[1]), "give the column one unit", "error")
-    return found.values
+    if fresh:
+        return found.values, options.units[used[0]] if used else None
+    other_units(name, series, found, unit, options, where, problems)
+    return found.values, unit
 
 
 def _truths(
