@@ -47,6 +47,7 @@ def test_typos_and_what_is_not_there_do_not_wait_for_torch(tmp_path: Path) -> No
         ["train", "cora", "--prepare", "label=lable"],
         ["train", "tables/", "--prepare", "lable=x"],
         ["train", "cora", "--fanout", "1,x"],
+        ["train", "cora", "--fanout", "3,2,1"],
         ["train", "tables/", "--convention", "x"],
         ["train", "cora", "--device", "gpu"],
         ["train", "cora", "--set", "epoch=3"],
@@ -63,7 +64,7 @@ def test_typos_and_what_is_not_there_do_not_wait_for_torch(tmp_path: Path) -> No
         ["convert", "nope", "out"],
         ["convert", "cora", "out", "--features", "float8"],
     )
-    assert len(said.splitlines()) == said.count("error: ") == 18
+    assert len(said.splitlines()) == said.count("error: ") == 19
 
 
 def test_tables_that_a_person_must_mend_do_not_wait_for_torch(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ltga.cli.early_checks import check_graph, check_search, check_training
+from ltga.cli.early_checks import check_graph, check_hops, check_search, check_training
 from ltga.cli.launch import launched, on_ray
 from ltga.cli.options import (
     Address,
@@ -132,6 +132,7 @@ def train(
         train_other()
         return
     plan = make_plan(dataset, names, seeds, changes, config, protocol, metric)
+    check_hops(fanout, plan.protocol.num_layers)
     cluster = on_ray(engine, workers, address, device)
     if cluster is None and launched(workers, context.obj):
         return

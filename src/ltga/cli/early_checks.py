@@ -89,6 +89,16 @@ def check_batches(batch_size: int | None, fanout: str | None, full_batch: bool) 
         parse_fanout(fanout)
 
 
+def check_hops(fanout: str | None, num_layers: int) -> None:
+    """Raise for a ``--fanout`` of another number of layers than the network has."""
+    hops = None if fanout is None else parse_fanout(fanout)
+    if isinstance(hops, tuple) and len(hops) != num_layers:
+        raise InputError(
+            f"--fanout: has {len(hops)} numbers, but the network has {num_layers} layers; give one for each, or one "
+            "for all"
+        )
+
+
 def labelled(function: Callable[..., Any], *arguments: Any) -> Any:
     """What is wrong with the space of a search is the fault of ``--search``."""
     try:
