@@ -212,6 +212,69 @@ def test_the_runs_own_graph_is_predicted_as_it_is_now(ltga: Any, tmp_path: Path,
     assert len(caught[0].message.notes) >= 2  # type: ignore[union-attr]
 
 
+def test_another_table_may_be_written_otherwise(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    """The same customers from a program with decimal commas, one of them twice and one edge to a stranger."""
+    graph, runs = trained
+    (record,) = runs.glob("*.json")
+    other = tmp_path / "other"
+    other.mkdir()
+    nodes, edges = pd.read_csv(graph / "nodes.csv"), pd.read_csv(graph / "edges.csv")
+    again = pd.concat([nodes, nodes.iloc[[3]]]).to_csv(index=False, sep=";", decimal=",").replace("a", "ä")
+    (other / "nodes.csv").write_bytes(again.replace("läbel", "label").encode("cp1252"))
+    pd.concat([edges, pd.DataFrame({"source": ["x"], "target": ["c000"]})]).to_csv(other / "edges.csv", index=False)
+    chosen = ("decimal=,", "encoding=cp1252", "repeated_ids=first", "unknown_ids=drop", "new_category=other")
+    words = [word for option in chosen for word in ("--prepare", option)]
+    outcome = ltga("predict", record, f"{other}/", *words, "--out", tmp_path / "other.csv")
+    assert outcome.code == 0 and "the first kept (repeated_ids=first)" in outcome.err, outcome.err
+    nodes.assign(town=nodes["town"].replace("a", "elsewhere")).to_csv(graph / "nodes.csv", index=False)
+    assert ltga("predict", record, "--new-category", "other", "--out", tmp_path / "own.csv").code == 0
+    mine, theirs = (pd.read_csv(tmp_path / name) for name in ("own.csv", "other.csv"))
+    pd.testing.assert_frame_equal(mine[["node", "predicted", "p_no"]], theirs[["node", "predicted", "p_no"]], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("scale=none",), "--prepare: scale: stays as the run was trained; for another table one may choose encoding,"),
+        (("decimals=,",), "--prepare: there is no option 'decimals'; did you mean 'decimal'"),
+        (("decimal=;",), "--prepare: decimal: "),
+        (("decimal",), "--prepare: expected option=value, got 'decimal'"),
+        (("thousands=,", "decimal=,"), "prepare: decimal and thousands are both ','"),
+    ],
+)
+def test_what_a_model_learned_with_is_not_chosen_anew(ltga: Any, trained: Any, words: Any, message: str) -> None:
+    graph, runs = trained
+    given = [word for option in words for word in ("--prepare", option)]
+    outcome = ltga("predict", *runs.glob("*.json"), f"{graph}/", *given)
+    assert outcome.code == 2 and message in outcome.err and outcome.err.count("\n") == 1
+    assert not Path("predictions.csv").exists()
+
+
+def test_options_of_tables_need_tables(ltga: Any, trained: Any) -> None:
+    graph, runs = trained
+    run = load_run(next(runs.glob("*.json")))
+    for given in (load_dataset(f"{graph}/"), load_dataset(f"{graph}/").data):
+        with pytest.raises(InputError, match="prepare: decimal: no tables are prepared for this prediction"):
+            run.predict_table(given, prepare={"decimal": ","})
+
+
+def test_molecules_that_cannot_be_read_are_left_out_by_choice(ltga: Any, tmp_path: Path) -> None:
+    """Three typos among ten thousand candidates once meant training again."""
+    pytest.importorskip("rdkit")
+    smiles = ["C" * (1 + at % 7) + ("O" if at % 2 else "N") for at in range(40)]
+    rows = [f"m{at},{'ab'[at % 2]},{text}" for at, text in enumerate(smiles)]
+    for name, also in (("known", ""), ("asked", "m40,a,C1CC\nm41,b,CO\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "graphs.csv").write_text("graph_id,label,smiles\n" + "\n".join(rows) + "\n" + also)
+    assert ltga("train", f"{tmp_path}/known/", "--method", "ltga-head", "--seeds", 1, *QUICK, "-q").code == 0
+    (record,) = Path("runs").glob("*.json")
+    refused = ltga("predict", record, f"{tmp_path}/asked/")
+    assert refused.code == 2 and "m40: not a SMILES" in refused.err and "choose bad_smiles=drop" in refused.err
+    done = ltga("predict", record, f"{tmp_path}/asked/", "--prepare", "bad_smiles=drop")
+    assert done.code == 0 and "left out (bad_smiles=drop)" in done.err, done.err
+    assert pd.read_csv("predictions.csv")["graph"].tolist() == [f"m{at}" for at in range(42) if at != 40]
+
+
 def test_edges_that_are_lost_in_prediction_are_counted(ltga: Any, tmp_path: Path) -> None:
     graph = write_customers(tmp_path / "customers")
     arguments = ("--seeds", 1, "--method", "ltga-head", "--prepare", "unknown_ids=drop", "--out", tmp_path / "runs")

@@ -27,7 +27,7 @@ def write(folder: Path, nodes: pd.DataFrame, edges: str | None = None) -> str:
 def test_convert_takes_text_with_prepare_and_says_so_without(ltga: Callable[..., Any], tmp_path: Path) -> None:
     folder = write(tmp_path / "people", people(town=["Rome", "Oslo"] * 12))
     refused = ltga("convert", folder, "out", "-q")
-    assert refused.code == 2 and "town is 'Rome', expected a finite number; --prepare categories=auto" in refused.err
+    assert refused.code == 2 and "'Rome', expected a finite number; choose --prepare categories=auto" in refused.err
     assert not Path("out").exists()
     done = ltga("convert", folder, "out", "-q", "--prepare", "categories=one-hot")
     assert done.code == 0, done.err

@@ -85,7 +85,7 @@ def test_a_new_category_is_an_error_or_other(tmp_path: Path) -> None:
     other = teams(tmp_path / "other", 10, roles=("cook", "pilot"))
     with pytest.raises(DataError, match=r"role is 'pilot', which was not there before"):
         prepare_graphs_like(reading, other)
-    alike = prepare_graphs_like(reading, other, "other")
+    alike = prepare_graphs_like(reading, other, {"new_category": "other"})
     assert float(torch.cat([graph.x for graph in alike.graphs])[:, 0].mean()) < 1
 
 

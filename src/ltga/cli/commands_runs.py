@@ -15,6 +15,7 @@ from ltga.cli.options import (
     Json,
     Prepare,
     RunFolder,
+    prediction_options,
     preparation,
 )
 from ltga.cli.output import PAGES, TABLES, check_output
@@ -85,6 +86,15 @@ def predict(
         str | None,
         typer.Option(help="A category that the run has not seen: 'error' or 'other'. Default: as for the run."),
     ] = None,
+    prepare: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPTION=VALUE",
+            help="What differs from the run's own tables: how these are written (encoding, decimal, thousands, "
+            "date_format), or what becomes of odd rows (bad_smiles=drop, stray_cells=empty, unknown_ids=drop, "
+            "repeated_ids=first, missing_labels, new_category).",
+        ),
+    ] = None,
     pairs: Annotated[
         Path | None,
         typer.Option(
@@ -109,6 +119,7 @@ def predict(
 
     if new_category not in (None, "error", "other"):
         raise typer.BadParameter(f"--new-category: got {new_category!r}; use 'error' or 'other'")
+    changes = prediction_options(prepare, new_category)
     check_output(out, "--out", TABLES, "predictions are")
     check_device(device)
     sampled = None if fanout is None else parse_fanout(fanout)
@@ -117,7 +128,7 @@ def predict(
     record = find_run(run, runs)
     from ltga.cli.predict_command import predict_to_file
 
-    predict_to_file(results(), record, graph, out, data, batch_size, device, sampled, new_category, pairs)
+    predict_to_file(results(), record, graph, out, data, batch_size, device, sampled, changes, pairs)
 
 
 def runs(

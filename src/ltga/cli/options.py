@@ -57,6 +57,23 @@ def preparation(words: list[str] | None) -> Preparation | None:
         raise InputError(f"--{error}") from None
 
 
+def prediction_options(words: list[str] | None, new_category: str | None) -> dict[str, str]:
+    """What ``--prepare`` and ``--new-category`` say of the table to predict, checked as far as words can be."""
+    if not words and new_category is None:
+        return {}
+    from ltga.data.preparation import Preparation, said_options
+    from ltga.errors import InputError
+
+    also = [] if new_category is None else [f"new_category={new_category}"]
+    try:
+        changes = said_options([*(words or ()), *also])
+        # Which sign may stand between thousands depends on the run's decimal sign.
+        Preparation().for_another({name: value for name, value in changes.items() if name != "thousands"})
+    except InputError as error:
+        raise InputError(f"--{error}") from None
+    return changes
+
+
 Graph = Annotated[
     str | None,
     typer.Argument(

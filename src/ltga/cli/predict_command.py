@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -23,14 +23,14 @@ def predict_to_file(
     batch_size: int | None,
     device: str = "cpu",
     fanout: int | Sequence[int] | None = None,
-    new_category: str | None = None,
+    changes: Mapping[str, str] | None = None,
     pairs: Path | None = None,
 ) -> None:
     """Write a row per node (graph, pair): its id, what is predicted, and every class's probability."""
     run = load_run(record, device)
     with mended_is_said(messages()):
         table = predicted(
-            run, graph, data, pairs=pairs, new_category=new_category, batch_size=batch_size, fanout=fanout
+            run, graph, data, pairs=pairs, changes=changes, batch_size=batch_size, fanout=fanout
         )  # fmt: skip
     write_atomic(out, table.write_csv if out.suffix == ".csv" else table.write_parquet)
     if run.typed.config.task == "link prediction":

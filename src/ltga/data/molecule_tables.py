@@ -27,12 +27,9 @@ class ReadableMolecules:
 
 
 def readable_molecules(
-    smiles: pd.Series, ids: pa.Array, options: Preparation, where: str, problems: Problems, fresh: bool
+    smiles: pd.Series, ids: pa.Array, options: Preparation, where: str, problems: Problems
 ) -> ReadableMolecules:
-    """The molecules of a column; the others are an error, or left out if the options say so.
-
-    `fresh`: the options can still be chosen, as there is no model yet.
-    """
+    """The molecules of a column; the others are an error, or left out if the options say so."""
     read = read_molecules(text_of(smiles).to_pylist())
     bad = tuple(f"{ids[position].as_py()[:40]}: {reason}" for position, reason in read.unparsable)
     rows = np.array(read.positions, dtype=np.int64)
@@ -42,8 +39,7 @@ def readable_molecules(
         if options.bad_smiles == "drop":
             problems.add(where, what, at, "left out (bad_smiles=drop), in predictions too", "mended")
         else:
-            chosen = "choose bad_smiles=drop" if fresh else "leave out these rows (runs with bad_smiles=drop do)"
-            problems.add(where, what, at, f"mend it, or {chosen}", "error")
+            problems.add(where, what, at, "mend it, or choose bad_smiles=drop", "error")
             rows = np.arange(len(smiles))  # targets are looked at in all rows
     if not read.graphs and options.bad_smiles == "drop":
         problems.add(where, f"no {smiles.name} can be read", len(smiles), "give some molecules", "error")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -17,6 +17,28 @@ if TYPE_CHECKING:
     from ltga.data.prepare import PreparedGraph
 
 _LISTS = ("drop", "categorical", "units", "structure")
+# What may differ from table to table under one model: how it is written, and what becomes of odd rows.
+_OF_A_TABLE = (
+    "encoding", "decimal", "thousands", "date_format", "missing_labels", "new_category", "stray_cells", "bad_smiles",
+    "repeated_ids", "unknown_ids",
+)  # fmt: skip
+
+
+def said_options(words: Iterable[str]) -> dict[str, str]:
+    """Options and their values from `option=value` texts.
+
+    >>> said_options(["label=churned", "drop=name,phone"])
+    {'label': 'churned', 'drop': 'name,phone'}
+    """
+    values: dict[str, str] = {}
+    for word in words:
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not key or not equals or not value:
+            raise InputError(f"prepare: expected option=value, got {word!r}; for example label=churned")
+        if values.get(key, value) != value:
+            raise InputError(f"prepare: {key} contradicts itself, {values[key]} and {value}; give it once")
+        values[key] = value
+    return values
 
 
 class Preparation(BaseModel):
@@ -157,15 +179,7 @@ class Preparation(BaseModel):
         >>> Preparation.from_words(["label=churned", "drop=name,phone"]).drop
         ('name', 'phone')
         """
-        values: dict[str, str] = {}
-        for word in words:
-            key, equals, value = (part.strip() for part in word.partition("="))
-            if not key or not equals or not value:
-                raise InputError(f"prepare: expected option=value, got {word!r}; for example label=churned")
-            if values.get(key, value) != value:
-                raise InputError(f"prepare: {key} contradicts itself, {values[key]} and {value}; give it once")
-            values[key] = value
-        return cls(**values)
+        return cls(**said_options(words))
 
     def fit(self, source: Any, *, nodes: Any = None) -> PreparedGraph:
         """Prepare a graph to train on; `source` and `nodes` as for `ltga.data.as_tables`.
@@ -186,6 +200,26 @@ class Preparation(BaseModel):
         from ltga.data.sources import as_tables
 
         return accepted(as_tables(source, self, nodes=nodes), self)
+
+    def for_another(self, changes: Mapping[str, Any]) -> Preparation:
+        """The same for another table, which may be written otherwise and have other odd rows.
+
+        >>> Preparation(label="churned").for_another({"decimal": ","}).decimal
+        ','
+        >>> Preparation().for_another({"scale": "none"})
+        Traceback (most recent call last):
+        ...
+        ltga.errors.InputError: prepare: scale: stays as the run was trained; for another table one may choose ...
+        """
+        if not isinstance(changes, Mapping):
+            raise InputError(f"prepare: expected a mapping of options, got {type(changes).__name__}")
+        kept = [name for name in changes if name not in _OF_A_TABLE and name in type(self).model_fields]
+        if kept:
+            choices = ", ".join(_OF_A_TABLE)
+            raise InputError(
+                f"prepare: {kept[0]}: stays as the run was trained; for another table one may choose {choices}"
+            )
+        return Preparation(**{**self.model_dump(), **changes})
 
     def with_convention(self, convention: str) -> Preparation:
         """The same with another meaning of edges."""

@@ -139,7 +139,7 @@ def prepare_collection(
     _check_ids(ids, where, about)
     molecules = None
     if tables.of_molecules:
-        molecules = readable_molecules(graphs[SMILES], ids, options, where, about, fitted is None)
+        molecules = readable_molecules(graphs[SMILES], ids, options, where, about)
         graphs, ids = graphs.iloc[molecules.rows], ids.take(pa.array(molecules.rows))
         about = problems.of_rows(kept["graphs"][molecules.rows])
     before = None if fitted is None else _known_columns(fitted, graphs)

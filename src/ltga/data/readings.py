@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from ltga.data.collection_tables import is_collection
 from ltga.data.load import load_dataset
-from ltga.data.preparation import Preparation
 from ltga.data.prepare import FittedPreparation, PreparedGraph
 from ltga.data.prepare_collection import FittedCollection, PreparedCollection
 from ltga.errors import InputError, LTGAError, RecordError
@@ -43,37 +42,33 @@ def read_again(reading: Mapping[str, Any], source: Any = None, root: str | Path 
     return load_dataset(_place(reading, source), root, convention=reading.get("convention"))
 
 
-def prepare_like(reading: Mapping[str, Any], source: Any, new_category: str | None = None) -> PreparedGraph:
+def prepare_like(reading: Mapping[str, Any], source: Any, changes: Mapping[str, Any] | None = None) -> PreparedGraph:
     """Another graph, or the same one grown, prepared as the graph of `reading` was; labels may be missing there.
 
     Without a `source` it is the graph of `reading`, as it is now.
-    `new_category` as in `Preparation`, if it is not to be as it was then.
+    `changes`: options of `Preparation` about how this table is written, or its odd rows, that differ from then.
     """
     if "preparation" not in reading:
         raise InputError("reading: this graph was not made from tables, so there is no preparation to repeat")
-    return _with_new(_fitted(FittedPreparation, reading), new_category).apply(_place(reading, source))
+    return _fitted(FittedPreparation, reading, changes).apply(_place(reading, source))
 
 
-def prepare_graphs_like(reading: Mapping[str, Any], folder: Any, new_category: str | None = None) -> PreparedCollection:
+def prepare_graphs_like(
+    reading: Mapping[str, Any], folder: Any, changes: Mapping[str, Any] | None = None
+) -> PreparedCollection:
     """The graphs of another folder, prepared as the collection of `reading` was; targets may be missing there."""
     folder = _place(reading, folder)
     if not isinstance(folder, str | Path) or not is_collection(folder):
         raise InputError(f"GRAPH: {folder} is no folder with graphs.csv (or .parquet), as the run's was")
-    return _with_new(_fitted(FittedCollection, reading), new_category).apply(folder)
+    return _fitted(FittedCollection, reading, changes).apply(folder)
 
 
-def _fitted(kind: type[_Kept], reading: Mapping[str, Any]) -> _Kept:
+def _fitted(kind: type[_Kept], reading: Mapping[str, Any], changes: Mapping[str, Any] | None) -> _Kept:
     try:
-        return kind.model_validate(reading["preparation"])
+        fitted = kind.model_validate(reading["preparation"])
     except (ValidationError, LTGAError) as error:
         raise RecordError(f"reading: its preparation is damaged or of another version ({error})") from None
-
-
-def _with_new(fitted: _Kept, new_category: str | None) -> _Kept:
-    if new_category is None:
-        return fitted
-    options = Preparation(**{**fitted.options.model_dump(), "new_category": new_category})
-    return fitted.model_copy(update={"options": options})
+    return fitted.model_copy(update={"options": fitted.options.for_another(changes)}) if changes else fitted
 
 
 def _told(reading: Mapping[str, Any], key: str) -> str:

@@ -111,6 +111,7 @@ class Run:
         graph: Any = None,
         *,
         pairs: Any = None,
+        prepare: Mapping[str, Any] | None = None,
         new_category: str | None = None,
         batch_size: int | None = None,
         fanout: int | Sequence[int] | None = None,
@@ -126,7 +127,9 @@ class Run:
                 ``Data``.
             pairs: for a run on links, the pairs to judge: a data frame or the file of one, with columns ``source`` and
                 ``target``, for typed links ``head`` and ``relation``.
-            new_category: what becomes of a category that the run has not seen, ``"error"`` or ``"other"``.
+            prepare: options of the preparation that are others for this table than for the run's: how it is written
+                (``{"decimal": ","}``), or what becomes of odd rows (``{"bad_smiles": "drop"}``).
+            new_category: short for the one about a category that the run has not seen, ``"error"`` or ``"other"``.
             batch_size, fanout: as in :meth:`predict`.
             root: folder to look for known datasets in.
 
@@ -138,8 +141,8 @@ class Run:
         """
         from ltga.train.predicted import predicted  # it stands on this file
 
-        settings = {"pairs": pairs, "new_category": new_category, "batch_size": batch_size, "fanout": fanout}
-        return predicted(self, graph, root, **settings).frame()
+        changes = {**(prepare or {}), **({} if new_category is None else {"new_category": new_category})}
+        return predicted(self, graph, root, pairs=pairs, changes=changes, batch_size=batch_size, fanout=fanout).frame()
 
     def to(self, device: Device) -> Self:
         """The same run with its model on ``device``, where it then predicts and is explained.

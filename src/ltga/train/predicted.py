@@ -26,7 +26,7 @@ def predicted(
     root: Any = None,
     *,
     pairs: Any = None,
-    new_category: str | None = None,
+    changes: Mapping[str, Any] | None = None,
     batch_size: int | None = None,
     fanout: int | Sequence[int] | None = None,
 ) -> Table:
@@ -35,10 +35,10 @@ def predicted(
         if batch_size is not None or fanout is not None:
             fault = f"are for classes of nodes so far, not {run.task}"
             raise InputError(f"batch_size, fanout: {fault}; leave them out")
-        return WholeTable(task_table(run, graph, root, new_category, pairs))
+        return WholeTable(task_table(run, graph, root, changes, pairs))
     if pairs is not None:
         raise InputError("pairs: the run is for node classification; leave it out")
-    given = graph_to_predict(run, graph, root, new_category)
+    given = graph_to_predict(run, graph, root, changes)
     return Predictions.of(run, given, class_names_of(run, root), batch_size, fanout)
 
 

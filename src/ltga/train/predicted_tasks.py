@@ -16,7 +16,7 @@ from ltga.data.table_files import SUFFIXES, read_frame
 from ltga.data.table_targets import SEPARATOR
 from ltga.errors import DataError, InputError
 from ltga.train.known_truth import known_columns
-from ltga.train.run_graph import graph_to_predict
+from ltga.train.run_graph import graph_to_predict, refuse_changes
 from ltga.train.tasks.run_data import data_of, graphs_to_predict
 from ltga.train.tasks.task_run import TaskRun
 
@@ -24,7 +24,7 @@ _ABOUT_NODES = ("node regression", "multi-label nodes")
 _ROWS = 4096  # typed links that are answered at a time, with a probability for every node each
 
 
-def task_table(run: TaskRun, graph: Any, root: Any, new_category: str | None, pairs: Any) -> pd.DataFrame:
+def task_table(run: TaskRun, graph: Any, root: Any, changes: Mapping[str, Any] | None, pairs: Any) -> pd.DataFrame:
     """A row per node, per graph, or per pair of a table of pairs or of the file that has one."""
     about_links = "link" in run.task
     if about_links != (pairs is not None):
@@ -32,15 +32,16 @@ def task_table(run: TaskRun, graph: Any, root: Any, new_category: str | None, pa
         wanted = f"give a table with columns {columns}, one row for each question" if about_links else "leave it out"
         raise InputError(f"pairs: the run is for {run.task}; {wanted}")
     if run.task == "typed link prediction":
+        refuse_changes(changes)
         return _tails(run, graph, root, pairs)
     if about_links:
-        return _links(run, graph, root, new_category, pairs)
+        return _links(run, graph, root, changes, pairs)
     if run.task in _ABOUT_NODES:
-        given = graph_to_predict(run, graph, root, new_category)
+        given = graph_to_predict(run, graph, root, changes)
         target = run.record["target"]
         known = known_columns(run, given, target["names"], target["kind"])
         return _items(run, "node", given.data, given.ids).assign(**known)
-    graphs, names = graphs_to_predict(run, graph, root, new_category)
+    graphs, names = graphs_to_predict(run, graph, root, changes)
     return _items(run, "graph", graphs, names)
 
 
@@ -59,8 +60,8 @@ def _items(run: TaskRun, item: str, given: Any, ids: Sequence[Any]) -> pd.DataFr
     return pd.DataFrame({item: list(ids), "predicted": chosen, **shares})
 
 
-def _links(run: TaskRun, graph: Any, root: Any, new_category: str | None, pairs: Any) -> pd.DataFrame:
-    given = graph_to_predict(run, graph, root, new_category)
+def _links(run: TaskRun, graph: Any, root: Any, changes: Mapping[str, Any] | None, pairs: Any) -> pd.DataFrame:
+    given = graph_to_predict(run, graph, root, changes)
     asked, where = _read(pairs, ("source", "target")), _name_of(pairs)
     at = {str(name): number for number, name in enumerate(given.ids)}
     ends = np.stack([_numbers(asked[column], at, where, "node") for column in asked])

@@ -77,13 +77,15 @@ class GraphToPredict:
 
 
 def graph_to_predict(
-    run: Run, source: Any = None, root: str | Path | None = None, new_category: str | None = None
+    run: Run, source: Any = None, root: str | Path | None = None, changes: Mapping[str, Any] | None = None
 ) -> GraphToPredict:
     """A graph for ``run.predict``, prepared like the run's own, and its nodes' ids; labels may be missing.
 
-    A graph folder is opened, not loaded, if the network can be computed from there. ``new_category``: what becomes of
-    a category that the run has not seen, ``"error"`` or ``"other"``; as the run was prepared if left out.
+    A graph folder is opened, not loaded, if the network can be computed from there. ``changes``: options of the
+    preparation that are others for this table, see :meth:`~ltga.data.Preparation.for_another`.
     """
+    if isinstance(source, Data | Dataset | NodeDataset):
+        refuse_changes(changes)
     if isinstance(source, Data):
         return GraphToPredict(source, range(source.num_nodes or 0), None, lambda: _with_splits(run, source))
     if isinstance(source, Dataset | NodeDataset):
@@ -92,15 +94,17 @@ def graph_to_predict(
     reading = run.typed.reading
     folder = (reading or {}).get("path") if source is None else source
     if isinstance(folder, str | Path) and is_graph_folder(Path(folder).expanduser()) and run.model.layered:
+        refuse_changes(changes)
         opened = open_graph_folder(folder)
         _check_prepared_alike(reading or {}, opened)
         return GraphToPredict(opened, FolderNames(opened), opened.class_names, lambda: opened)
     if isinstance(source, str | Path) and looks_like_a_path(str(source)) and is_collection(source):
         raise InputError(f"GRAPH: {source} holds many graphs, and the run is on the nodes of one; give one graph")
     if reading is not None and "preparation" in reading:
-        prepared = prepare_like(reading, source, new_category)
+        prepared = prepare_like(reading, source, changes)
         prepared.problems.warn(prepared.tables.where, "the warning's notes")
         return GraphToPredict(prepared.data(), prepared.node_ids, prepared.fitted.classes, prepared.dataset)
+    refuse_changes(changes)
     if run.typed.config.task is not None:
         dataset = graph_of(run) if reading is not None and source is None else _any_graph(run, source, root)
     else:
@@ -108,6 +112,12 @@ def graph_to_predict(
             _refuse_tables(source)
         dataset = graph_of(run) if source is None else load_graph(source, root)
     return _of_dataset(dataset)
+
+
+def refuse_changes(changes: Mapping[str, Any] | None) -> None:
+    """Raise for options of a preparation where no tables are prepared."""
+    if changes:
+        raise InputError(f"prepare: {next(iter(changes))}: no tables are prepared for this prediction; leave it out")
 
 
 def _of_dataset(dataset: Dataset | NodeDataset) -> GraphToPredict:

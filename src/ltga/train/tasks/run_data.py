@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ltga.data.readings import prepare_graphs_like
 from ltga.errors import InputError
 from ltga.train.finished import Run
 from ltga.train.predict import check_preparation
-from ltga.train.run_graph import read_for
+from ltga.train.run_graph import read_for, refuse_changes
 from ltga.train.tasks.choose import Anything, choose, fingerprint
 
 
@@ -60,7 +60,7 @@ def _read(run: Run, data: Any, root: str | Path | None) -> Any:
 
 
 def graphs_to_predict(
-    run: Run, source: Any = None, root: str | Path | None = None, new_category: str | None = None
+    run: Run, source: Any = None, root: str | Path | None = None, changes: Mapping[str, Any] | None = None
 ) -> tuple[list[Data], Sequence[Any]]:
     """Graphs for ``run.predict``, prepared like the run's own, and what people call them; targets may be missing.
 
@@ -69,9 +69,10 @@ def graphs_to_predict(
         source: a folder of graphs, a known dataset, a collection, a ``Data`` or several; the run's own graphs if left
             out.
         root: folder to look for known datasets in.
-        new_category: what becomes of a category that the run has not seen, ``"error"`` or ``"other"``.
+        changes: options of the preparation that are others for these tables.
     """
     if isinstance(source, Data | GraphCollection) or (isinstance(source, list | tuple) and source):
+        refuse_changes(changes)
         check_preparation(run.typed, source)
         graphs = [source] if isinstance(source, Data) else list(source)
         return graphs, getattr(source, "graph_names", None) or range(len(graphs))
@@ -81,12 +82,14 @@ def graphs_to_predict(
     reading = run.typed.reading or {}
     prepared: PreparedCollection | None = None
     if reading.get("format") == "collection" and "preparation" in reading:
-        prepared = prepare_graphs_like(reading, source, new_category)
+        prepared = prepare_graphs_like(reading, source, changes)
     elif source is not None and looks_like_a_path(str(source)):
+        refuse_changes(changes)
         prepared = molecules_of(source)
     if prepared is not None:
         prepared.problems.warn(str(prepared.tables.folder), "the warning's notes")
         return prepared.graphs, prepared.graph_names
+    refuse_changes(changes)
     found = read_for(run, None, root, load_dataset) if source is None else load_dataset(source, root)
     if not isinstance(found, GraphCollection):
         raise InputError(f"GRAPH: {found.name} is for {found.task}; give many graphs")
