@@ -9,15 +9,17 @@ import pandas as pd
 import pytest
 
 from ltga.data import Preparation, PreparedGraph
+from ltga.data.table_cells import days_of, kind_of
 from ltga.errors import DataError, InputError
 
 DAYS = pd.date_range("2020-01-20", periods=40)
+EPOCH_DAYS = [(day - pd.Timestamp(1970, 1, 1)).days for day in DAYS]
 
 
 def fitted(columns: dict[str, Any], **options: Any) -> PreparedGraph:
     nodes = pd.DataFrame({"id": range(40), "label": ["a", "b"] * 20, "size": range(40), **columns})
     edges = pd.DataFrame({"source": range(39), "target": range(1, 40)})
-    return Preparation(scale="none", **options).fit((nodes, edges))
+    return Preparation(**{"scale": "none", **options}).fit((nodes, edges))
 
 
 def column(graph: PreparedGraph, name: str) -> list[float]:
@@ -34,7 +36,7 @@ def test_a_format_of_dates_leaves_other_dates_dates() -> None:
     }
     graph = fitted(written, date_format="%d.%m.%Y,%m/%d/%Y")
     for name in written:
-        assert column(graph, name) == [(day - pd.Timestamp(1970, 1, 1)).days for day in DAYS], name
+        assert column(graph, name) == EPOCH_DAYS, name
 
 
 def test_what_is_not_chosen_yet_is_named_beside_what_is() -> None:
@@ -104,23 +106,52 @@ def test_a_format_of_digits_makes_dates_of_numbers(as_text: bool) -> None:
     """`20240131` is a number to every reader, and was taken as one whatever `date_format` said."""
     digits = DAYS.strftime("%Y%m%d")
     cells = {"day": digits if as_text else digits.astype(int), "holes": [*map(float, digits[:30]), *[None] * 10]}
-    days = [(day - pd.Timestamp(1970, 1, 1)).days for day in DAYS]
-    plain = fitted(cells)
-    assert column(plain, "day")[0] == pytest.approx(20200120, abs=2)
-    assert sum("choose date_format=%Y%m%d to take them as dates" in note for note in plain.problems.notes) == 2
+    notes = fitted(cells, scale="standard").problems.notes
+    assert sum("choose date_format=%Y%m%d to take them as dates" in note for note in notes) == 2
     graph = fitted(cells, date_format="%Y%m%d", empty_cells="zero")
-    assert column(graph, "day") == days and column(graph, "holes")[:30] == days[:30]
+    assert column(graph, "day") == EPOCH_DAYS and column(graph, "holes")[:30] == EPOCH_DAYS[:30]
     assert column(graph, "size") == list(range(40))  # two digits are no day
 
 
+@pytest.mark.parametrize("form", ["%d%m%Y", "%m%d%Y", "%y%m%d", "%Y%m%d"])
+@pytest.mark.parametrize("kind", [str, int, float, "text of a float"])
+def test_zeros_that_a_number_has_lost_are_put_back(form: str, kind: Any) -> None:
+    """`%d%m%Y` alone takes 1022024, the first of February, for the tenth, and `%y%m%d` 90101 for a day of 1990."""
+    days = pd.Series(pd.date_range("2000-01-01", "2009-12-31", periods=1000).normalize())
+    cells = days.dt.strftime(form)
+    if kind == "text of a float":
+        cells = cells.astype(float).astype(str)
+    elif kind is not str:
+        cells = cells.astype(kind)
+    expected = (days - pd.Timestamp(1970, 1, 1)).dt.days
+    assert kind_of(cells, form) == "date" and days_of(cells, form).values.tolist() == expected.tolist()
+    text = cells.astype(str)
+    mixed = days_of(pd.concat([text, pd.Series(["", "2001-02-03", "999999999", "0"])]), form)
+    assert mixed.values[:1000].tolist() == expected.tolist() and mixed.values[1001] == 11356
+    assert mixed.stray[-2:].all() and mixed.empty[1000]
+
+
+def test_digits_are_read_by_a_format_of_digits_or_not_at_all() -> None:
+    """Else 20240131 would be a date among those of `%d%m%Y`, though perhaps another than the one that is meant."""
+    found = days_of(pd.Series(["31012024", "20240131", "2024-01-31"]), "%d%m%Y")
+    assert found.stray.tolist() == [False, True, False]
+
+
 def test_numbers_that_are_no_days_stay_numbers() -> None:
-    cells = {"code": [20241300 + at for at in range(40)], "sum": [19.5 + at for at in range(40)]}
-    graph = fitted(cells, date_format="%Y%m%d")
-    assert column(graph, "code") == pytest.approx(cells["code"], abs=2) and column(graph, "sum") == cells["sum"]
+    cells = {"code": [101 + at for at in range(40)], "sum": [19.5 + at for at in range(40)]}
+    for form in ("%Y%m%d", "%y%m%d", "%d%m%Y"):
+        graph = fitted(cells, date_format=form)
+        assert column(graph, "code") == cells["code"] and column(graph, "sum") == cells["sum"]
+    graph = fitted({"code": [20241300 + at for at in range(40)]}, scale="standard")
     assert not any("look like dates" in note for note in graph.problems.notes)
 
 
 def test_a_date_in_digits_that_is_none_is_refused() -> None:
     cells = [*DAYS[:39].strftime("%Y%m%d").astype(int), 20240231]
     with pytest.raises(DataError, match=r"day is .*20240231.*, expected a date"):
-        fitted({"day": cells}, date_format="%Y%m%d").arrays  # noqa: B018
+        fitted({"day": cells}, date_format="%Y%m%d")
+
+
+def test_a_date_that_begins_with_zero_is_no_post_code() -> None:
+    notes = fitted({"day": DAYS.strftime("%d%m%Y")}, date_format="%d%m%Y").problems.notes
+    assert not any("begins with 0" in note for note in notes)

@@ -32,7 +32,10 @@ def convert_graph(
     with mended_is_said(messages):
         stream = open_source(source, convention, data, preparation)
     if isinstance(stream, TableStream):
-        say(messages, "Numbers are written as they are; with --prepare scale=standard as `ltga train` scales them.")
+        say(
+            messages,
+            "Numbers are written as they are, in float32; with --prepare scale=standard scaled as by `ltga train`.",
+        )
     made = write_graph_folder(stream, folder, features, room, lambda line: say(messages, line))
     size = sum(file.stat().st_size for file in made.path.iterdir())
     dropped = made.manifest["provenance"]["repeats_dropped"]

@@ -14,6 +14,7 @@ from ltga.data.splits import Masks
 from ltga.data.table_cells import text_of
 from ltga.data.table_labels import read_labels, read_splits
 from ltga.data.table_leftovers import meant_columns
+from ltga.data.table_numbers import Writing
 from ltga.data.table_targets import (
     TRUTH,
     is_number,
@@ -37,7 +38,7 @@ class GraphTargets:
         columns: of the table of graphs; empty if they are not there, as with graphs to predict.
         kind, names, values: as of a `Target`.
         masks: the parts that a column of splits names, if there is one.
-        unit: beside numbers.
+        written: how numbers are.
     """
 
     columns: tuple[str, ...]
@@ -45,7 +46,7 @@ class GraphTargets:
     names: tuple[str, ...]
     values: np.ndarray
     masks: Masks | None
-    unit: str | None = None
+    written: Writing | None = None
 
     def target(self, where: str) -> Target:
         return make_target(self.values, where, self.kind, self.names, item="graph")
@@ -60,16 +61,16 @@ def read_targets(
         return None
     kind = before.kind if before else _kind(graphs, columns, options, where, problems)
     named = options.model_copy(update={"label": ",".join(columns)})
-    known, unit = (before.names, before.unit) if before else (None, None)
+    known, written = (before.names, before.written) if before else (None, None)
     if kind == "classes":
         values, names = read_labels(graphs, named, where, problems, known, item="graph")
         there = values >= 0
     else:
-        values, names, unit = read_target(graphs, named, kind, where, problems, known, item="graph", unit=unit)
+        values, names, written = read_target(graphs, named, kind, where, problems, known, "graph", written)
         there = ~np.isnan(values) if values.ndim == 1 else (~np.isnan(values)).any(axis=1)
     about_splits = problems if before is None else Problems()  # they matter where a model is trained
     masks = read_splits(graphs, np.where(there, 0, -1), named, where, about_splits, item="graph")
-    return GraphTargets(columns, kind, names, values, None if before and about_splits.errors else masks, unit)
+    return GraphTargets(columns, kind, names, values, None if before and about_splits.errors else masks, written)
 
 
 def _columns(graphs: pd.DataFrame, options: Preparation, where: str, problems: Problems) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ def formats_to_try(date_format: str | None) -> list[str]:
 def formats_of_digits(date_format: str | None) -> dict[str, int]:
     """Those of the formats that write a day as digits and nothing else, as numbers are written, with how many digits.
 
+    Cells of any other length are not read by them: `%d%m%Y` would take 1022024, the first of February, for the tenth.
+
     >>> formats_of_digits("%Y%m%d,%d.%m.%Y"), formats_of_digits("%Y")
     ({'%Y%m%d': 8}, {})
     """

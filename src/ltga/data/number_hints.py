@@ -24,6 +24,7 @@ _BEFORE = re.compile(rf"[-+]?{SPACE}*([^\s0-9.,'’+-][^\s0-9]{{0,4}}?)({SPACE}*
 # Which of many texts are worth a closer look: a number first or nearly so, and something else.
 _MAY_HAVE_UNIT = r"^[-+]?(?:[0-9.,][^a-zA-Z]*[^0-9 ]+|[^0-9]{1,8}[0-9].*)$"
 _CURRENCIES = {"AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "INR", "JPY", "NOK", "PLN", "SEK", "USD"}
+_TIMES = {"k", "K", "M", "mn", "Mn", "mio", "Mio", "Mio.", "bn", "B", "Mrd", "Mrd.", "Tsd", "Tsd."}
 _SIGNS = {"%", "‰", "°"}
 _MANY = 5_000  # different cells that are looked at
 _NEARLY_ALL = 0.9  # of the cells, if a word is to be their unit and not a part of names
@@ -66,7 +67,9 @@ def looks_like(text: pa.Array, form: NumberFormat) -> Look | None:
     if best == form or most < needed:
         return None
     several = sum(unit in best.units and unit not in form.units for unit in units) > 1
-    return Look(_in_words(best, form), "" if several else _choice(best, form, cells))
+    times = any(unit in _TIMES for unit in best.units)  # taken off, 30k would be less than 900
+    what = _in_words(best, form) + (", which may stand for thousands or more; write them out" if times else "")
+    return Look(what, "" if several or times else _choice(best, form, cells))
 
 
 def _candidates(form: NumberFormat, units: tuple[str, ...]) -> Iterable[NumberFormat]:

@@ -24,6 +24,7 @@ from ltga.data.table_features import FittedTable, edge_attributes, node_features
 from ltga.data.table_labels import read_labels, read_splits
 from ltga.data.table_leftovers import blank_rows, note_blank_rows
 from ltga.data.table_nodes import check_names, has_columns, named_once
+from ltga.data.table_numbers import Writing
 from ltga.data.table_targets import kind_of_target, label_columns, read_target
 from ltga.data.target import Kind, make_target
 from ltga.data.telltale import note_telltales
@@ -47,7 +48,7 @@ class FittedPreparation(BaseModel):
     classes: tuple[str, ...]
     placed: str | None = None
     target: Kind = "classes"
-    unit: str | None = None  # beside the numbers that are predicted
+    written: Writing | None = None  # the numbers that are predicted
 
     def apply(self, source: Any, *, nodes: pd.DataFrame | None = None) -> PreparedGraph:
         """The same done to another graph, or to a grown one, whose labels may be missing.
@@ -173,10 +174,13 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     nodes, kept = named_once(tables, options, problems)
     about_nodes = problems.of_rows(kept)
     convention: Convention = fitted.convention if fitted else options.convention or tables.convention or "directed"
+    if options.convention is None and tables.convention not in (None, convention):
+        what = f"its edges are {tables.convention!r}, and those that the run learned from were {convention!r}"
+        problems.add(tables.edge_table, what, 1, "give a graph whose edges are stored as those were", "error")
     ids = text_of(nodes[options.id])
     edges = _edges(tables, nodes[options.id], ids, convention, options, problems)
     kind = fitted.target if fitted else kind_of_target(nodes, options, tables.node_table, about_nodes)
-    y, classes, values, unit = _labels(nodes, options, kind, tables.node_table, about_nodes, fitted)
+    y, classes, values, written = _labels(nodes, options, kind, tables.node_table, about_nodes, fitted)
     # Splits matter where a model is trained; elsewhere odd ones are passed over.
     about_splits = about_nodes if fitted is None else Problems()
     masks = read_splits(nodes, y, options, tables.node_table, about_splits)
@@ -207,7 +211,7 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
         classes=classes,
         placed=placed,
         target=kind,
-        unit=unit,
+        written=written,
     )
     node_ids = tuple(ids.to_pylist())
     arrays = GraphArrays(
@@ -224,18 +228,18 @@ def _labels(
     where: str,
     problems: Problems,
     fitted: FittedPreparation | None,
-) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None, str | None]:
-    """Classes `[N]`, their names, what is predicted instead of them, and its unit; then the first only say what is
-    known."""
+) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None, Writing | None]:
+    """Classes `[N]`, their names, what is predicted instead of them (then the first only say what is known), and how
+    it is written."""
     if options.predict == "links":
         return np.arange(len(nodes)) % 2, ("0", "1"), None, None  # of no use to links, but a dataset has some
     before = fitted.classes if fitted else None
     if kind == "classes":
         return *read_labels(nodes, options, where, problems, before), None, None
-    unit = fitted.unit if fitted else None
-    values, names, unit = read_target(nodes, options, kind, where, problems, before, unit=unit)
+    written = fitted.written if fitted else None
+    values, names, written = read_target(nodes, options, kind, where, problems, before, written=written)
     known = ~np.isnan(values) if values.ndim == 1 else (~np.isnan(values)).any(axis=1)
-    return np.where(known, 0, -1), names, values, unit
+    return np.where(known, 0, -1), names, values, written
 
 
 def _edges(

@@ -26,6 +26,7 @@ from ltga.data.structure import places_nodes
 from ltga.data.table_cells import text_of
 from ltga.data.table_leftovers import blank_rows, note_blank_rows
 from ltga.data.table_nodes import note_repeated_names
+from ltga.data.table_numbers import Writing
 from ltga.data.target import Kind
 from ltga.data.telltale import note_telltales
 from ltga.errors import DataError, InputError, did_you_mean
@@ -46,7 +47,7 @@ class FittedCollection(BaseModel):
     columns: tuple[str, ...]
     target: Kind
     names: tuple[str, ...]
-    unit: str | None = None
+    written: Writing | None = None
 
     def apply(self, folder: str | Path) -> PreparedCollection:
         """The same done to other graphs, whose targets may be missing."""
@@ -162,7 +163,7 @@ def prepare_collection(
             columns=targets.columns,
             target=targets.kind,
             names=targets.names,
-            unit=targets.unit,
+            written=targets.written,
         )
         if whole is not None:
             _note_telltales(made, names, tables, targets, problems)
@@ -202,7 +203,7 @@ def _known_columns(fitted: FittedCollection, graphs: pd.DataFrame) -> GraphTarge
     """What was predicted before, if these graphs say it, too."""
     if not all(column in graphs for column in fitted.columns):
         return None
-    return GraphTargets(fitted.columns, fitted.target, fitted.names, np.zeros(0), None, fitted.unit)
+    return GraphTargets(fitted.columns, fitted.target, fitted.names, np.zeros(0), None, fitted.written)
 
 
 def _sound(tables: CollectionTables, options: Preparation, fresh: bool, problems: Problems) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -193,6 +193,8 @@ def days_of(series: pd.Series, date_format: str | None = None) -> Numbers:
     [1.0, nan, 2.5]
     >>> days_of(pd.Series(["1970-01-02", "03.01.1970"]), "%d.%m.%Y").values.tolist()
     [1.0, 2.0]
+    >>> days_of(pd.Series([2011970, 13011970]), "%d%m%Y").values.tolist()  # a number begins with no zero
+    [1.0, 12.0]
     """
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         empty = series.isna().to_numpy()
@@ -200,23 +202,44 @@ def days_of(series: pd.Series, date_format: str | None = None) -> Numbers:
     else:
         text = pd.Series(text_of(series).to_numpy(zero_copy_only=False), dtype=object)
         empty = text.str.lower().isin(NO_NUMBER).to_numpy()
-        stamps = _stamps(text.where(~empty, None), formats_to_try(date_format))
+        stamps = _stamps(text.where(~empty, None), date_format)
     gaps = stamps.isna().to_numpy()
     seconds = stamps.dt.tz_localize(None).to_numpy(dtype="datetime64[us]").astype(np.int64) / 1e6
     return Numbers(np.where(gaps, np.nan, seconds / _DAY), empty, gaps & ~empty)
 
 
-def _stamps(text: pd.Series, formats: Iterable[str]) -> pd.Series:
+def _stamps(text: pd.Series, date_format: str | None) -> pd.Series:
     """Every cell by the first format that fits it; no two of them read a cell in two ways."""
-    stamps = pd.Series(pd.DatetimeIndex([pd.NaT] * len(text), tz="UTC").as_unit("us"))
     text = text.where(~text.str.lower().isin(_MOMENTS), None)
-    for form in formats:
-        left = stamps.isna() & text.notna()
-        if not left.any():
-            break
-        with contextlib.suppress(ValueError, OverflowError):  # a format that is none to pandas
-            stamps[left] = pd.to_datetime(text[left], errors="coerce", utc=True, format=form).dt.as_unit("us")
+    digits = formats_of_digits(date_format)
+    stamps, numbers = _stamps_of_digits(text, digits)
+    for form in formats_to_try(date_format):
+        left = stamps.isna() & text.notna() & ~numbers
+        if left.any() and form not in digits:
+            _read_into(stamps, text[left], form)
     return stamps
+
+
+def _stamps_of_digits(text: pd.Series, formats: Mapping[str, int]) -> tuple[pd.Series, pd.Series]:
+    """Cells that are numbers, by formats that write nothing else, and which these are, if there are such formats.
+
+    Zeros that a number lacks in front are put back.
+    """
+    stamps = pd.Series(pd.DatetimeIndex([pd.NaT] * len(text), tz="UTC").as_unit("us"))
+    if not formats:
+        return stamps, pd.Series(False, index=text.index)
+    whole = text.str.extract(r"^([0-9]+)(?:\.0*)?$", expand=False)
+    for form, digits in formats.items():
+        long = whole.str.len()
+        left = stamps.isna() & ((long == digits) if form.startswith("%Y") else (long <= digits))
+        if left.any():
+            _read_into(stamps, whole[left].str.zfill(digits), form)
+    return stamps, whole.notna()
+
+
+def _read_into(stamps: pd.Series, cells: pd.Series, form: str) -> None:
+    with contextlib.suppress(ValueError, OverflowError):  # a format that is none to pandas
+        stamps[cells.index] = pd.to_datetime(cells, errors="coerce", utc=True, format=form).dt.as_unit("us")
 
 
 def _dates_in_digits(series: pd.Series, date_format: str | None) -> bool:
@@ -226,10 +249,10 @@ def _dates_in_digits(series: pd.Series, date_format: str | None) -> bool:
         return False
     text = pd.Series(text_of(series).to_numpy(zero_copy_only=False), dtype=object)
     filled = ~text.str.lower().isin(NO_NUMBER)
-    dated = np.zeros(len(text), dtype=bool)
-    for form, digits in formats.items():
-        dated |= _stamps(text.where(text.str.len() == digits, None), [form]).notna().to_numpy()
-    return bool(dated.any()) and dated.sum() >= _MOSTLY * filled.sum()
+    dated = _stamps_of_digits(text, formats)[0].notna()
+    # Numbers as short as 101 may be days of 2000, but not a whole column of them.
+    long = text.str.match("|".join(f"[0-9]{{{digits - 1},{digits}}}(?![0-9])" for digits in formats.values()))
+    return bool((dated & long).any()) and dated.sum() >= _MOSTLY * filled.sum()
 
 
 def kind_of(series: pd.Series, date_format: str | None = None, form: NumberFormat = _USUAL) -> Kind:

@@ -14,10 +14,11 @@ from ltga.data.bounds import MAX_BYTES
 from ltga.data.graph_tables import Tables
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
+from ltga.data.rounding import rounded_away
 from ltga.data.structure import DEFAULT, structural_features
 from ltga.data.table_columns import Column, NumberColumn, fit_column
 from ltga.data.table_edges import Edges
-from ltga.data.table_leftovers import meant_columns
+from ltga.data.table_leftovers import meant_columns, note_misnamed
 from ltga.data.table_targets import label_columns
 from ltga.errors import InputError
 
@@ -57,7 +58,10 @@ def node_features(
 ) -> Matrix:  # fmt: skip
     """Features of nodes: the columns of their table, and what is made from the edges, `messages` `[E, 2]`."""
     special = (options.id, *label_columns(options, nodes.columns), options.split, *options.drop)
-    columns = _columns(nodes, [name for name in nodes.columns if name not in special], options, where, problems, fitted)
+    named = [name for name in nodes.columns if name not in special]
+    if fitted is None:
+        note_misnamed(named, options, where, problems)
+    columns = _columns(nodes, named, options, where, problems, fitted)
     blocks = [_block(column, nodes, options, where, problems) for column in columns]
     structure = fitted.structure if fitted else _wanted_structure(bool(columns), options, where, problems)
     if structure:
@@ -143,6 +147,7 @@ def _side_by_side(
                 mean[at : at + block.scaled], scale[at : at + block.scaled] = mean_and_scale(measured)
             at += len(block.names)
         fitted = FittedTable(columns=tuple(columns), structure=structure, mean=tuple(mean), scale=tuple(scale))
+        _refuse_rounding(blocks, options, where, problems)
     out = np.empty((rows, len(names)), dtype=np.float32)
     at = 0
     for block in blocks:
@@ -151,6 +156,17 @@ def _side_by_side(
         out[:, scaled] = (block.values[:, : block.scaled] - fitted.mean[scaled]) / fitted.scale[scaled]
         at += len(block.names)
     return Matrix(out, names, fitted)
+
+
+def _refuse_rounding(blocks: list[Block], options: Preparation, where: str, problems: Problems) -> None:
+    if options.scale != "none":
+        return
+    for block in blocks:
+        for at in range(block.scaled):
+            lost = rounded_away(block.values[:, at])
+            if lost is not None:
+                what = f"{block.names[at]} has numbers too close for float32, in which {lost[0]:.15g} is {lost[1]:.15g}"
+                problems.add(where, what, 1, "choose scale=standard, or subtract what they have in common", "error")
 
 
 def mean_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

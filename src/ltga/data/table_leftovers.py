@@ -61,6 +61,16 @@ def meant_columns(
     return kept
 
 
+def note_misnamed(names: Iterable[str], options: Preparation, where: str, problems: Problems) -> None:
+    """A note about each feature whose name is nearly that of a column which is no feature."""
+    for name in names:
+        meant = {"train_mask": "split", "val_mask": "split", "test_mask": "split"}.get(name.lower(), name.lower())
+        if meant in ("id", "label", "split") and meant == getattr(options, meant):
+            reads = "the parts are read from one column split, with train, val and test" if "mask" in name else ""
+            action = f"taken as a feature; {reads or f'if it is not one, choose {meant}={name}'}, or drop={name}"
+            problems.add(where, f"column {name!r} is named nearly like {meant!r}", 1, action, "note")
+
+
 def _counts_rows(text: object) -> bool:
     """Whole numbers, every one another: an index, also of rows that were picked out or shuffled."""
     return bool(pc.all(pc.match_substring_regex(text, "^[0-9]+$")).as_py()) and len(pc.unique(text)) == len(text)  # type: ignore[arg-type]

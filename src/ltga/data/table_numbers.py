@@ -23,17 +23,26 @@ class FittedColumn(BaseModel):
     name: str
 
 
-class NumberColumn(FittedColumn):
-    """Numbers or dates, with what fills empty cells, whether another column says where, and the unit beside them.
+class Writing(BaseModel):
+    """How numbers were written when they were first read: what they mean later depends on it.
 
-    `grouped`: signs stood between thousands; `None` in what was fitted before this was looked at.
+    `unit`: what stood beside them; `bare`: some had none; `grouped`: signs stood between thousands. `None` for the last
+    two where that was not looked at yet.
     """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    unit: str | None = None
+    bare: bool | None = None
+    grouped: bool | None = None
+
+
+class NumberColumn(FittedColumn, Writing):
+    """Numbers or dates, with what fills empty cells, and whether another column says where."""
 
     kind: Literal["number", "date"]
     fill: float
     indicator: bool
-    unit: str | None = None
-    grouped: bool | None = None
 
     @property
     def names(self) -> list[str]:
@@ -42,10 +51,7 @@ class NumberColumn(FittedColumn):
     def encode(self, series: pd.Series, options: Preparation, where: str, problems: Problems) -> np.ndarray:
         """`[R, 1]` or `[R, 2]`."""
         found = _read(series, self.kind, options)
-        other_units(self.name, series, found, self.unit, options, where, problems)
-        if self.grouped is False:
-            also = ", though none had a sign between thousands before"
-            _note_groups(series, found, options, f"{where}, {self.name}", problems, "mended", also)
+        check_writing(self.name, series, found, self, options, where, problems)
         empty = about_strays(self.name, series, found, self.kind, options, where, problems)
         # Strays that are refused are told once, as what they are.
         told = found.empty if options.stray_cells == "error" else empty
@@ -71,6 +77,7 @@ def fit_numbers(
             problems.add(place, "no cell holds a number", 1, "left out", "note")
         return None
     known = found.values[~empty]
+    written = writing_of(name, series, found, options, place, problems)
     if known.min() == known.max() and not (empty.any() and options.indicator) and not keep_constant:
         if found.stray.any() and options.stray_cells == "error":  # they may be other numbers
             about_strays(name, series, found, kind, options, where, problems)
@@ -78,12 +85,11 @@ def fit_numbers(
         return None
     if kind == "date":
         problems.add(place, "holds dates", 1, "taken as days since 1970-01-01 (dates=number)", "note")
-    unit = _unit_of(name, series, found, options, place, problems)
-    _note_writing(name, series, found, options, place, problems)
+    else:
+        _note_writing(name, series, found, options, place, problems)
     fill = {"median": np.median(known), "mean": known.mean()}.get(options.empty_cells, 0.0)
     indicator = options.indicator and bool(empty.any())
-    grouped = found.grouped is not None and bool(found.grouped.any())
-    return NumberColumn(name=name, kind=kind, fill=float(fill), indicator=indicator, unit=unit, grouped=grouped)
+    return NumberColumn(name=name, kind=kind, fill=float(fill), indicator=indicator, **written.model_dump())
 
 
 def _read(series: pd.Series, kind: str, options: Preparation) -> Numbers:
@@ -122,6 +128,36 @@ def meant_as(series: pd.Series, found: Numbers, options: Preparation) -> tuple[s
     return look.what, "" if another_unit else look.choose
 
 
+def writing_of(
+    name: str, series: pd.Series, found: Numbers, options: Preparation, place: str, problems: Problems
+) -> Writing:
+    """How a column's numbers are written, with notes about what may be meant otherwise."""
+    unit = _unit_of(name, series, found, options, place, problems)
+    _note_groups(series, found, options, place, problems, "note")
+    grouped = found.grouped is not None and bool(found.grouped.any())
+    return Writing(unit=unit, bare=bool(_bare(found).any()), grouped=grouped)
+
+
+def check_writing(
+    name: str, series: pd.Series, found: Numbers, before: Writing, options: Preparation, where: str, problems: Problems
+) -> None:
+    """Tell what of a column is written otherwise than when it was first read; another unit is an error."""
+    _other_units(name, series, found, before.unit, options, where, problems)
+    bare = np.flatnonzero(_bare(found))
+    if before.unit is not None and before.bare is False and bare.size:
+        what = f"{name} is {str(series.iloc[int(bare[0])])[:40]!r}, but all had the unit {before.unit!r} before"
+        problems.add(where, what, bare, f"taken as {before.unit}", "mended")
+    if before.grouped is False:
+        also = ", though none had a sign between thousands before"
+        _note_groups(series, found, options, f"{where}, {name}", problems, "mended", also)
+
+
+def _bare(found: Numbers) -> np.ndarray:
+    """Where numbers `[R]` have no unit."""
+    number = ~(found.empty | found.stray)
+    return number if found.unit is None else number & (found.unit < 0)
+
+
 def _unit_of(
     name: str, series: pd.Series, found: Numbers, options: Preparation, place: str, problems: Problems
 ) -> str | None:
@@ -134,8 +170,7 @@ def _unit_of(
         rows = np.flatnonzero(found.unit == here[1])
         first = str(series.iloc[int(np.flatnonzero(found.unit == here[0])[0])])
         what = f"{name} is {str(series.iloc[int(rows[0])])[:40]!r}, but {first[:40]!r} in another row"
-        action = f"give the column one unit, or choose categorical={name} or drop={name}"
-        problems.add(place.rpartition(", ")[0], what, rows, action, "error")
+        problems.add(place.rpartition(", ")[0], what, rows, "give the column one unit, or leave it out", "error")
         return units[0]
     count = int((found.unit >= 0).sum())
     bare = int((~found.empty & ~found.stray).sum()) - count
@@ -144,7 +179,7 @@ def _unit_of(
     return units[0]
 
 
-def other_units(
+def _other_units(
     name: str, series: pd.Series, found: Numbers, unit: str | None, options: Preparation, where: str,
     problems: Problems,
 ) -> None:  # fmt: skip
@@ -164,7 +199,6 @@ def _note_writing(
     name: str, series: pd.Series, found: Numbers, options: Preparation, place: str, problems: Problems
 ) -> None:
     """Notes about numbers that may be meant otherwise than they are read."""
-    _note_groups(series, found, options, place, problems, "note")
     if found.unit is None or not (found.unit >= 0).any():
         form = days_in_digits(found.values[~(found.empty | found.stray)])
         if form is not None:

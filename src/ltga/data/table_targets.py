@@ -14,7 +14,7 @@ from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import number_text, numbers_of, text_of
 from ltga.data.table_labels import in_no_split
-from ltga.data.table_numbers import other_units
+from ltga.data.table_numbers import Writing, check_writing, writing_of
 from ltga.data.table_unknown_labels import is_no_label, without_missing_words
 from ltga.data.target import Kind
 
@@ -113,11 +113,11 @@ def meant_as_numbers(counts: Mapping[str, int], options: Preparation, place: str
 
 def read_target(
     nodes: pd.DataFrame, options: Preparation, kind: Kind, where: str, problems: Problems,
-    names: tuple[str, ...] | None, item: str = "node", unit: str | None = None,
-) -> tuple[np.ndarray, tuple[str, ...], str | None]:  # fmt: skip
-    """Numbers `[N]` or labels `[N, L]` with NaN where not known, their names, and the unit beside numbers.
+    names: tuple[str, ...] | None, item: str = "node", written: Writing | None = None,
+) -> tuple[np.ndarray, tuple[str, ...], Writing | None]:  # fmt: skip
+    """Numbers `[N]` or labels `[N, L]` with NaN where not known, their names, and how numbers are written.
 
-    `names` and `unit` are those of before, where a model has been trained.
+    `names` and `written` are those of before, where a model has been trained.
     """
     columns = label_columns(options, nodes.columns)
     missing = [column for column in columns if column not in nodes]
@@ -127,9 +127,9 @@ def read_target(
             listed = ", ".join(map(str, nodes.columns))
             problems.add(where, f"column {missing[0]!r} is missing; found {listed}", 1, hint, "error")
         shape = (len(nodes),) if kind == "number" else (len(nodes), len(names or columns))
-        return np.full(shape, np.nan), names or columns, unit
+        return np.full(shape, np.nan), names or columns, written
     if kind == "number":
-        values, unit = _numbers(nodes[columns[0]], options, where, problems, names is None, unit)
+        values, written = _numbers(nodes[columns[0]], options, where, problems, names is None, written)
         found = columns
     elif len(columns) > 1 or SEPARATOR not in "".join(set(text_of(nodes[columns[0]]).to_pylist())):
         values, found = _truths(nodes, columns, options, where, problems), columns
@@ -137,13 +137,13 @@ def read_target(
         values, found = _listed(nodes[columns[0]], names, options, where, problems)
     if names is None:
         _check(values, found, options, where, problems, item)
-    return values, found, unit
+    return values, found, written
 
 
 def _numbers(
-    series: pd.Series, options: Preparation, where: str, problems: Problems, fresh: bool, unit: str | None
-) -> tuple[np.ndarray, str | None]:
-    """A column of numbers and their unit, which is the one of before unless they are `fresh`."""
+    series: pd.Series, options: Preparation, where: str, problems: Problems, fresh: bool, written: Writing | None
+) -> tuple[np.ndarray, Writing | None]:
+    """A column of numbers and how they are written, which is as `written` says unless they are `fresh`."""
     name = str(series.name)
     words = text_of(series)
     without_missing_words(words, name, options, where, problems, may_be_class=False)
@@ -154,16 +154,14 @@ def _numbers(
         look = looks_like(words, options.number_format)
         choose = f"choose {look.choose}; if not, " if look is not None and look.choose else ""
         seems = "" if look is None else f", which looks like {look.what}"
-        action = f"{choose}give a number, leave blank what is not known, or choose predict=class"
+        instead = ", or choose predict=class" if fresh else ""
+        action = f"{choose}give a number, or leave blank what is not known{instead}"
         problems.add(where, f"{what}{seems}", bad, action, "error")
-    used = [] if found.unit is None else np.unique(found.unit[found.unit >= 0]).tolist()
-    if len(used) > 1:
-        what = f"{name} has {' and '.join(repr(options.units[at]) for at in used)}"
-        problems.add(where, what, np.flatnonzero(found.unit == used[1]), "give the column one unit", "error")
     if fresh:
-        return found.values, options.units[used[0]] if used else None
-    other_units(name, series, found, unit, options, where, problems)
-    return found.values, unit
+        written = writing_of(name, series, found, options, f"{where}, {name}", problems)
+    elif written is not None:  # it was not looked at in runs of before
+        check_writing(name, series, found, written, options, where, problems)
+    return found.values, written
 
 
 def _truths(
