@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 from ltga.data import FittedPreparation, Preparation, PreparedGraph
 from ltga.data.number_formats import NumberFormat
+from ltga.data.number_hints import looks_like
 from ltga.data.table_cells import numbers_of
 from ltga.errors import DataError, InputError
 
@@ -128,19 +130,74 @@ def test_a_column_keeps_its_unit() -> None:
         fitted(list(range(COUNT)), units="€").fitted.apply((nodes(["5 €"] * COUNT), EDGES))
 
 
+PLAIN = [f"{at / 7:.3f}" for at in range(COUNT)]
+
+
+def target(cells: list[Any], **options: Any) -> PreparedGraph:
+    return fitted(cells, label="price", predict="number", **options)
+
+
 def test_what_is_predicted_keeps_its_unit() -> None:
     """Labels in grams beside a model of kilograms were taken for kilograms."""
-    plain = [f"{at / 7:.3f}" for at in range(COUNT)]
-    kilograms, grams = ([f"{cell} {unit}" for cell in plain] for unit in ("kg", "g"))
-    graph = fitted(kilograms, units="kg,g", label="price", predict="number")
+    kilograms, grams = ([f"{cell} {unit}" for cell in PLAIN] for unit in ("kg", "g"))
+    graph = target(kilograms, units="kg,g")
     again = FittedPreparation.model_validate(graph.fitted.model_dump(mode="json"))
-    assert again.written is not None and again.written.unit == "kg"
-    for cells in (kilograms, plain, [*kilograms[:20], *[""] * 20]):
+    for cells in (kilograms, [*kilograms[:20], *[""] * 20]):
         assert again.apply((nodes(cells), EDGES)).values[3] == pytest.approx(0.429)  # type: ignore[index]
     with pytest.raises(DataError, match=r"price is '0\.000 g', but the column had the unit 'kg' before"):
         again.apply((nodes(grams), EDGES))
     with pytest.raises(DataError, match="but the column had no unit before"):
-        fitted(plain, units="kg,g", label="price", predict="number").fitted.apply((nodes(grams), EDGES))
+        target(PLAIN, units="kg,g").fitted.apply((nodes(grams), EDGES))
+    before = graph.fitted.model_dump(mode="json", exclude={"written"})  # a run that did not look at it yet
+    FittedPreparation.model_validate(before).apply((nodes(kilograms), EDGES))
+
+
+@pytest.mark.parametrize("prepared", [fitted, target])
+def test_numbers_without_the_unit_of_before_are_told(prepared: Any) -> None:
+    """0.899 where 89.9 % were learned from went through without a word."""
+    percents = [f"{cell} %" for cell in PLAIN]
+    whole, half = prepared(percents, units="%"), prepared([*percents[:20], *PLAIN[20:]], units="%")
+    assert any("20 of its numbers have none" in note for note in half.problems.notes)
+    said = [str(problem) for problem in whole.fitted.apply((nodes(PLAIN), EDGES)).problems.found]
+    assert any("price is '0.000', but all had the unit '%' before (40 rows); taken as %" in line for line in said)
+    for graph, cells in ((whole, percents), (half, percents), (half, PLAIN)):
+        again = graph.fitted.apply((nodes(cells), EDGES))
+        assert not any("but all had" in str(problem) for problem in again.problems.found)
+
+
+def test_signs_between_thousands_of_what_is_predicted_are_told() -> None:
+    """With `decimal=,` 8.775 is 8775: what a column of features was told about was silent here."""
+    points = [f"{1 + at}.775" for at in range(COUNT)]
+    graph = target(points, decimal=",")
+    assert any("'1.775' is read as 1775; as chosen (decimal=,, thousands=.)" in note for note in graph.problems.notes)
+    commas = target([cell.replace(".", ",") for cell in points], decimal=",")
+    again = commas.fitted.apply((nodes(points), EDGES))
+    assert any("though none had a sign between thousands before" in str(each) for each in again.problems.found)
+
+
+def test_a_number_in_two_units_is_not_constant() -> None:
+    with pytest.raises(DataError, match="price is '5 mm', but '5 m' in another row"):
+        fitted(["5 m", "5 mm"] * 20, units="m,mm")
+
+
+@pytest.mark.parametrize("cells", [["30k", "1.2k", "20k"], ["1.2M", "3M"]])
+def test_thousands_by_a_letter_are_no_unit(cells: list[str]) -> None:
+    """Taken off, 30k would be less than 900."""
+    look = looks_like(pa.array(cells), NumberFormat())
+    assert look is not None and "which may stand for thousands or more; write them out" in look.what
+    assert look.choose == ""
+
+
+def test_numbers_that_float32_cannot_tell_apart_are_refused() -> None:
+    """Sixty numbers from 123456789 on were eight, and `check` called 123456789 123,456,792."""
+    close = [123456789 + at for at in range(COUNT)]
+    with pytest.raises(DataError, match=r"price has numbers too close for float32, in which .*; choose scale=standard"):
+        fitted(close)
+    assert np.ptp(Preparation().fit((nodes(close), EDGES)).arrays.x[:, 1]) == pytest.approx(39 / np.std(close))
+    graph = target(close)
+    with pytest.raises(DataError, match=r"differ by too little for float32, in which \d+ is \d+; subtract their mean"):
+        graph.dataset()
+    target([1e9 * at for at in range(COUNT)]).dataset()
 
 
 def test_two_units_in_a_column_are_refused() -> None:

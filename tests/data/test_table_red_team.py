@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 
 from ltga.data import Preparation
-from ltga.errors import DataError
+from ltga.data.find_node import position_of
+from ltga.errors import DataError, InputError
 
 IDS = [f"n{number}" for number in range(8)]
 NODES = pd.DataFrame({"id": IDS, "label": list("ab") * 4})
@@ -85,3 +87,37 @@ def test_fractions_of_a_second(fraction: str) -> None:
 def test_the_time_at_which_a_table_is_read_is_no_date(word: str) -> None:
     with pytest.raises(DataError, match=rf"x is '{word}'"):
         fitted(["2020-01-02"] * 7 + [word])
+
+
+def test_edges_that_are_stored_otherwise_than_those_learned_from_are_refused() -> None:
+    """An undirected graph under a run on directed edges passed half of its messages."""
+    nodes = pd.DataFrame({"id": range(20), "label": ["a", "b"] * 10, "x": range(20)})
+    edges = pd.DataFrame({"source": range(19), "target": range(1, 20)})
+    ring = nx.cycle_graph(20)
+    nx.set_node_attributes(ring, {at: {"label": "ab"[at % 2], "x": float(at)} for at in ring})
+    of_tables, of_graph = Preparation().fit((nodes, edges)).fitted, Preparation().fit(ring).fitted
+    for fitted, other in ((of_tables, ring), (of_graph, ring.to_directed())):
+        with pytest.raises(DataError, match=r"its edges are '.*', and those that the run learned from were '.*'; give"):
+            fitted.apply(other)
+    of_tables.apply(ring.to_directed())
+    of_graph.apply((nodes, edges))  # tables say nothing of it
+    Preparation(convention="undirected, once").fit((nodes, edges)).fitted.apply(ring.to_directed())
+
+
+@pytest.mark.parametrize(("column", "meant"), [("train_mask", "split"), ("Split", "split"), ("ID", "id")])
+def test_a_feature_that_is_named_like_none_is_pointed_out(column: str, meant: str) -> None:
+    nodes = pd.DataFrame({"id": range(20), "label": ["a", "b"] * 10, "x": range(20), column: [0, 1] * 10})
+    edges = pd.DataFrame({"source": range(19), "target": range(1, 20)})
+    notes = Preparation().fit((nodes, edges)).problems.notes
+    assert any(f"column {column!r} is named nearly like {meant!r}; taken as a feature" in note for note in notes)
+    dropped = Preparation(drop=(column,)).fit((nodes, edges)).problems.notes
+    assert not any("named nearly" in note for note in dropped)
+
+
+def test_a_number_is_no_position_where_ids_are_numbers() -> None:
+    """`--node 05` explained node 6, the one at position 5."""
+    ids = [str(number) for number in range(1, 61)]
+    assert position_of("5", ids, 60, "mine") == 4 and position_of(5, ["a"] * 60, 60, "mine") == 5
+    for wrong in ("05", "0", 61):
+        with pytest.raises(InputError, match=f"mine has no node '{wrong}'"):
+            position_of(wrong, ids, 60, "mine")
