@@ -310,3 +310,24 @@ def test_one_graph_is_not_many_and_a_table_no_record(ltga: Any, tmp_path: Path, 
         outcome = ltga(command, graph / "nodes.csv")
         assert outcome.code == 2 and "delete" not in outcome.err and "first digits of its id" in outcome.err
     assert ltga("explain", record.stem[:6], "--runs", runs).code == 0
+
+
+def test_nothing_that_is_read_is_written_over(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    graph, runs = trained
+    (record,) = runs.glob("*.json")
+    other = write_customers(tmp_path / "others", 30, seed=7)
+    (tmp_path / "link").symlink_to(other)
+    for arguments in (
+        ("predict", record, other, "--out", other / "nodes.csv"),
+        ("predict", record, other / "edges.csv", "--out", other / "nodes.csv"),
+        ("predict", record, other, "--out", "link/edges.csv"),
+        ("predict", record, other, "--out", other / "nodes.parquet"),  # beside nodes.csv neither could be read
+        ("predict", record, "--out", graph / "nodes.csv"),
+        ("explain", record, "--csv", graph / "edges.csv"),
+        ("explain", record, "--graph", other, "--parquet", other / "graphs.parquet"),
+    ):
+        before = {path: path.read_bytes() for folder in (graph, other) for path in folder.iterdir()}
+        outcome = ltga(*arguments)
+        assert outcome.code == 2 and "is the name of a file that is read; choose another one" in outcome.err
+        assert before == {path: path.read_bytes() for folder in (graph, other) for path in folder.iterdir()}
+    assert ltga("predict", record, other, "--out", other / "predictions.csv").code == 0

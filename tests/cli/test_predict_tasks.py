@@ -85,6 +85,7 @@ def test_bad_input(ltga: Any, tmp_path: Path) -> None:
         (("predict", links, "--pairs", pairs), "row 2: the graph has no node 'nobody'"),
         (("predict", links, "--pairs", wrong), "column 'source' is missing"),
         (("predict", links, "--pairs", tmp_path / "no.csv"), "no such file"),
+        (("predict", links, "--pairs", out), "--out: "),
         (("predict", links, "--pairs", itself), "row 2: a link of a node to itself is not predicted"),
         (("predict", links, "--pairs", wide), "is not utf-8 text; it looks like utf-16; convert it"),
         (("predict", links, "--pairs", tmp_path / "pairs.txt"), "pairs are read from .csv or .parquet"),
