@@ -20,7 +20,7 @@ from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of
 from ltga.data.table_graph import read_folder
-from ltga.data.text_files import encoding_hint, reads_as, refuse_wide
+from ltga.data.text_files import encoding_hint, reads_as, check_encoding
 from ltga.errors import DataError
 
 TABLE_NAMES = ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet")
@@ -54,7 +54,7 @@ def read_graph_file(path: str | Path, options: Preparation) -> Tables:
     tables = {"node_table": f"{path} (nodes)", "edge_table": f"{path} (edges)"}
     if suffix not in XML:  # which says its encoding itself
         with path.open("rb") as stream:
-            refuse_wide(stream.read(4096), path, option=False)
+            check_encoding(stream.read(4096), path, option=False)
     if suffix == ".mtx":
         return _read_matrix(path, options, {**about, **tables})
     if suffix in XML:
@@ -191,7 +191,7 @@ def _cells(lines: list[str], separator: str, path: Path) -> list[list[str]]:
 def _text(path: Path, encoding: str) -> str:
     try:
         content = path.read_bytes()
-        refuse_wide(content, path, encoding)
+        check_encoding(content, path, encoding)
         return content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
         raise DataError(

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from ltga.data.bounds import MAX_BYTES, in_a_line
 from ltga.data.problems import Problems
 from ltga.data.table_cells import text_of
-from ltga.data.text_files import encoding_hint, reads_as, refuse_wide
+from ltga.data.text_files import encoding_hint, reads_as, check_encoding
 from ltga.errors import DataError
 
 SUFFIXES = (".csv", ".parquet")
@@ -52,7 +52,7 @@ def read_frame(
 def _read_csv(path: Path, encoding: str, problems: Problems, option: bool) -> pd.DataFrame:
     """All fields as text; not pandas' own reader, which drops surplus fields and fills up short rows."""
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    refuse_wide(content, path, encoding, option)
+    check_encoding(content, path, encoding, option)
     content, delimiter = _content_and_delimiter(content)
     fast = _plain_csv(content, delimiter) if encoding.lower() in ("utf-8", "utf8") else None
     if fast is not None:
