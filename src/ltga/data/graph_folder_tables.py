@@ -24,7 +24,7 @@ from ltga.data.table_labels import class_order
 from ltga.data.table_leftovers import INDEX
 from ltga.data.table_targets import kind_of_words
 from ltga.data.table_unknown_labels import is_no_label
-from ltga.data.text_files import encoding_hint, check_encoding
+from ltga.data.text_files import check_encoding, encoding_hint
 from ltga.errors import DataError
 
 _BLOCK_BYTES = 16 * 1024**2
