@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from cli.graphs import write_collection
-from ltga.data import MendedWarning, load_dataset
+from ltga.data import MendedWarning, Preparation, load_dataset
 from ltga.errors import InputError
 from ltga.train import load_run
 
@@ -100,8 +100,12 @@ def test_runs_are_listed_compared_and_deleted(ltga: Any, trained: Any) -> None:
     expected = {"epochs": 3, "hidden_channels": 4, "heads": 2, "backend": "torch"}
     assert rows[0]["protocol"] == "recommended" and rows[0]["settings"] == expected
     assert record.stem[:8] in ltga("runs", runs, record.stem[:5]).out
+    (runs / f"mine-{record.stem[:7]}.html").write_text("of somebody else")
+    assert len(list(runs.glob("*.html"))) == 2
     outcome = ltga("runs", runs, record.stem[:5], "--delete")
     assert outcome.code == 0 and list(runs.glob(f"{record.stem}*")) == []
+    assert [page.name for page in runs.glob("*.html")] == [f"mine-{record.stem[:7]}.html"]
+    assert f"deleted its page customers-ltga-head-{record.stem[:8]}.html" in " ".join(outcome.out.split())
 
 
 def test_bad_input(ltga: Any, tmp_path: Path, trained: Any) -> None:
@@ -248,6 +252,20 @@ def test_what_a_model_learned_with_is_not_chosen_anew(ltga: Any, trained: Any, w
     outcome = ltga("predict", *runs.glob("*.json"), f"{graph}/", *given)
     assert outcome.code == 2 and message in outcome.err and outcome.err.count("\n") == 1
     assert not Path("predictions.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "message"),
+    [
+        ({"thousands": ","}, {"decimal": ","}, "decimal: ',' is thousands in the run's tables; say .* thousands=none"),
+        ({"thousands": "'"}, {"thousands": "."}, "thousands: '.' is decimal in the run's tables; say .* decimal=,"),
+        ({"decimal": ","}, {"thousands": ","}, "thousands: ',' is decimal in the run's tables; say .* decimal=[.]"),
+    ],
+)
+def test_a_sign_that_the_run_took_otherwise_is_said_to_be_so(before: Any, changes: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Preparation(**before).for_another(changes)
+    assert Preparation(thousands=",").for_another({"decimal": ",", "thousands": "none"}).decimal == ","
 
 
 def test_options_of_tables_need_tables(ltga: Any, trained: Any) -> None:
