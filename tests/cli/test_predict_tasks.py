@@ -42,11 +42,19 @@ def test_graphs_of_the_run_and_of_another_folder(ltga: Any, tmp_path: Path, colu
 def test_pairs_of_nodes(ltga: Any, tmp_path: Path) -> None:
     record = store(write_tables(tmp_path / "mine"), tmp_path / "runs", task="link")
     pairs, out = tmp_path / "pairs.csv", tmp_path / "out.parquet"
-    pairs.write_text("source,target\nn0,n1\nn3,n20\n")
+    pairs.write_text("source,target,note\nn0,n1,\n,,\nn3,n20,new\n,,\n")
     assert ltga("predict", record, "--pairs", pairs, "--out", out).code == 0
     found = pd.read_parquet(out)
     assert list(found) == ["source", "target", "predicted", "p_edge"] and list(found["target"]) == ["n1", "n20"]
     assert found["p_edge"].between(0, 1).all()
+    pairs.write_text("source,target\nn0,n1\n,\nn3,nobody\n")
+    assert "row 3: the graph has no node 'nobody'" in ltga("predict", record, "--pairs", pairs, "--out", out).err
+    pairs.write_text("source,target,note\nn0,n1,\n,,new\n")
+    assert "row 2: the graph has no node ''" in ltga("predict", record, "--pairs", pairs, "--out", out).err
+    again = library.load_run(record).predict_table(
+        pairs=pd.DataFrame({"source": ["n0", "", "n3"], "target": ["n1", None, "n2"]})
+    )
+    assert again.index.tolist() == [0, 1] and again["target"].tolist() == ["n1", "n2"]
 
 
 def test_tails_of_typed_links(ltga: Any, tmp_path: Path) -> None:
