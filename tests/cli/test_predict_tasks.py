@@ -103,6 +103,19 @@ def test_bad_input(ltga: Any, tmp_path: Path) -> None:
         assert "encoding=" not in said.err and not out.exists()  # predict has no such option
 
 
+def test_molecules_and_other_graphs_are_not_taken_for_each_other(ltga: Any, tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    (tmp_path / "drugs").mkdir()
+    rows = "".join(f"m{at},{'ab'[at % 2]},{'C' * (1 + at % 7)}{'ON'[at % 2]}\n" for at in range(40))
+    (tmp_path / "drugs" / "graphs.csv").write_text("graph_id,label,smiles\n" + rows)
+    many = write_collection(tmp_path / "many")
+    drugs, paths = (store(tmp_path / name, tmp_path / "runs") for name in ("drugs", "many"))
+    said = ltga("predict", drugs, many)
+    assert said.code == 2 and "graphs.csv: has no column 'smiles', and the run is on molecules; add it" in said.err
+    said = ltga("predict", paths, tmp_path / "drugs")
+    assert said.code == 2 and "has molecules, in column 'smiles', and the run is on graphs of a node" in said.err
+
+
 def test_graphs_in_memory_and_pairs_as_data_frames(tmp_path: Path) -> None:
     run = library.load_run(store(write_collection(tmp_path / "many"), tmp_path / "runs"))
     own = library.load_dataset(tmp_path / "many")
