@@ -138,19 +138,20 @@ def test_lists_of_edges(name: str, tmp_path: Path) -> None:
 
 
 EDGES = [["#python", "bob"], ["%x", "//y"], ["a", "b"]]
-LEFT_OUT = "1 lines begin with #, %, // and are no edges; left out as comments"
-TAKEN = "lines begin with #, %, //; taken as edges, having as many fields; if they are comments, delete them"
+LEFT_OUT = "lines that begin with #, % or //: 1 without edges; left out as comments"
+TAKEN = "lines that begin with #, % or //: 2; taken as edges, having as many fields as others; if they are comments"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "rows", "said"),
     [
-        ("head.csv", "source,target\n#python,bob\n%x,//y\na,b\n", EDGES, f"2 {TAKEN}"),
-        ("none.csv", "#python,bob\n%x,//y\na,b\n", EDGES, f"2 {TAKEN}"),
-        ("all.csv", "#python,bob\n%x,//y\n", EDGES[:2], f"2 {TAKEN}"),
-        ("head.txt", "source target\n#python bob\n%x //y\na b\n", EDGES, f"2 {TAKEN}"),
+        ("head.csv", "source,target\n#python,bob\n%x,//y\na,b\n", EDGES, TAKEN),
+        ("none.csv", "#python,bob\n%x,//y\na,b\n", EDGES, TAKEN),
+        ("all.csv", "#python,bob\n%x,//y\n", EDGES[:2], TAKEN),
+        ("head.txt", "source target\n#python bob\n%x //y\na b\n", EDGES, TAKEN),
         ("below.edges", "a b\n#python bob\n# more\n%x //y\n", [EDGES[2], *EDGES[:2]], LEFT_OUT),
         ("top.csv", "# made by me, today\n#source,target\na,b\n", EDGES[2:], None),
+        ("above.csv", '//made,today\n"source",target\na,b\n', EDGES[2:], None),
         ("snap.txt", "# Nodes: 3 Edges: 2\n# FromNodeId\tToNodeId\na\tb\n", EDGES[2:], None),
         ("konect.edges", "% sym unweighted\n% 2 3\na b\n", EDGES[2:], None),
         ("near.edges", "#from to\na b\n", EDGES[2:], None),
@@ -162,7 +163,7 @@ def test_a_sign_begins_a_comment_or_a_name(
     (tmp_path / name).write_text(content)
     tables = as_tables(tmp_path / name)
     assert tables.edges.to_numpy().tolist() == rows
-    notes = [note for note in tables.problems.notes if "begin with" in note]
+    notes = [note for note in tables.problems.notes if "that begin" in note]
     assert len(notes) == bool(said) + (name == "below.edges") and (said or "") in " ".join(notes)
 
 

@@ -29,6 +29,7 @@ TABLE_NAMES = ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet")
 # What the first row of a list of edges may be called, in pairs, if it is a header.
 _HEADERS = {("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"), ("u", "v")}
 _COMMENTS = ("#", "%", "//")
+_BEGUN = "lines that begin with #, % or //:"
 _BEFORE_TEXT = re.compile(r"\s*(#+|%+|//+)(\s|$)")
 
 
@@ -142,7 +143,7 @@ def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Table
     text = _text(path, options.encoding).removeprefix("\ufeff")
     start, told = separator_in(text)
     lines = [line for line in text[start:].splitlines() if line.strip()]
-    kept, separator = _without_comments(lines, told if start else None, path, problems)
+    kept, separator = _without_comments(lines, told if start else None, path, options, problems)
     details: list[dict[str, Any]] = []
     if has_dictionaries(kept[0]):
         kept, details = split_dictionaries(kept, path, problems)
@@ -153,13 +154,11 @@ def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Table
         raise DataError(f"{path}: row 1: {width} field; a line has at least a source and a target")
     first = [cell.strip() for cell in rows[0]]
     # A line with a dictionary is an edge, whatever its nodes are called.
-    header = (options.source, options.target) == ("source", "target") and _is_header(first) and not details
-    named = {options.source, options.target} <= set(first) and not details
+    header = _is_header(first, options) and not details
     names = [options.source, options.target, *_attribute_names(rows, width, options)]
-    if named:
-        names, rows = first, rows[1:]
-    elif header:
-        names, rows = [options.source, options.target, *first[2:]], rows[1:]
+    if header:
+        named = {options.source, options.target} <= set(first)
+        names, rows = first if named else [options.source, options.target, *first[2:]], rows[1:]
     else:
         problems.add(str(path), f"has no header; the first row joins {first[0][:30]!r} and {first[1][:30]!r}", 1,
                      "its columns are taken as " + ", ".join(names), "note")  # fmt: skip
@@ -174,11 +173,14 @@ def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Table
     return Tables(edges, None, edge_table=str(path), node_table=str(path), problems=problems, **about)
 
 
-def _without_comments(lines: list[str], separator: str | None, path: Path, problems: Problems) -> tuple[list[str], str]:
+def _without_comments(
+    lines: list[str], separator: str | None, path: Path, options: Preparation, problems: Problems
+) -> tuple[list[str], str]:
     """The lines that are edges, or name their columns, and the sign between their fields.
 
-    A sign such as # begins a comment, or a name: "#python,bob" is an edge where others have as many fields. Above the
-    first edge that is so in tables only, and without a blank behind the sign: "# FromNodeId ToNodeId" stands there.
+    A sign such as # begins a comment, or a name: "#python,bob" is an edge where others have as many fields. Before
+    the first other line that is so only in tables without a header, and without a blank behind the sign, for there
+    stands "# FromNodeId ToNodeId".
     """
     is_table = path.suffix.lower() in (".csv", ".tsv")
     plain = [line for line in lines if not line.lstrip().startswith(_COMMENTS)] or (lines if is_table else [])
@@ -187,12 +189,14 @@ def _without_comments(lines: list[str], separator: str | None, path: Path, probl
         raise nothing
     separator = separator or _separator(plain)
     width = 0 if has_dictionaries(plain[0]) else _width(plain[0], separator, path)
+    edge_first = is_table and not _is_header(_fields(plain[0], separator), options)
     kept: list[str] = []
     named = left_out = 0
     for line in lines:
         if line.lstrip().startswith(_COMMENTS):
             apart = _BEFORE_TEXT.match(line) is not None
-            above = not kept and (apart or not is_table or _is_header(line.lstrip("#%/ \t").split(separator)))
+            header = not kept and _is_header(_fields(line.lstrip("#%/ \t"), separator), options)
+            above = not kept and (apart or header or not edge_first)
             if above or (apart and separator == " ") or not 0 < width == _width(line, separator, path):
                 left_out += bool(kept)
                 continue
@@ -200,14 +204,16 @@ def _without_comments(lines: list[str], separator: str | None, path: Path, probl
         kept.append(line)
     if not kept:
         raise nothing
-    signs = f"lines begin with {', '.join(_COMMENTS)}"
     if named:
-        action = "taken as edges, having as many fields; if they are comments, delete them"
-        problems.add(str(path), f"{named:,} {signs}", named, action, "note")
+        action = "taken as edges, having as many fields as others; if they are comments, delete them"
+        problems.add(str(path), f"{_BEGUN} {named:,}", named, action, "note")
     if left_out:
-        what = f"{left_out:,} {signs} and are no edges"
-        problems.add(str(path), what, left_out, "left out as comments", "note")
+        problems.add(str(path), f"{_BEGUN} {left_out:,} without edges", left_out, "left out as comments", "note")
     return kept, separator
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    return [field.strip(' "') for field in line.split(None if separator == " " else separator)]
 
 
 def _width(line: str, separator: str, path: Path) -> int:
@@ -225,8 +231,11 @@ def _separator(lines: list[str]) -> str:
     return ";" if len(counts) == 1 and min(counts) > 1 else found
 
 
-def _is_header(fields: list[str]) -> bool:
-    return tuple(field.strip().lower() for field in fields[:2]) in _HEADERS
+def _is_header(fields: list[str], options: Preparation) -> bool:
+    usual = (options.source, options.target) == ("source", "target")
+    return {options.source, options.target} <= set(fields) or (
+        usual and tuple(field.lower() for field in fields[:2]) in _HEADERS
+    )
 
 
 def _attribute_names(rows: list[list[str]], width: int, options: Preparation) -> list[str]:
