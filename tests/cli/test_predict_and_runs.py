@@ -341,6 +341,7 @@ def test_nothing_that_is_read_is_written_over(ltga: Any, tmp_path: Path, trained
         ("predict", record, other, "--out", "link/edges.csv"),
         ("predict", record, other, "--out", other / "nodes.parquet"),  # beside nodes.csv neither could be read
         ("predict", record, "--out", graph / "nodes.csv"),
+        ("predict", record, other, "--out", graph / "nodes.csv"),  # what the run learned from
         ("explain", record, "--csv", graph / "edges.csv"),
         ("explain", record, "--graph", other, "--parquet", other / "graphs.parquet"),
     ):

@@ -34,7 +34,7 @@ def explain_run(
 ) -> None:
     """Print a summary (and what is asked for closely) and write what was asked for."""
     finished = load_run(record, device)
-    read = (record, graph or (finished.typed.reading or {}).get("path"))
+    read = (record, graph, (finished.typed.reading or {}).get("path"))
     for path, option in ((page, "--page"), (parquet, "--parquet"), (csv, "--csv"), (graphml, "--graphml")):
         keep_inputs(path, option, read)
     inside = explain(finished, _data_of(finished, graph, data, convention, preparation))

@@ -29,7 +29,7 @@ def predict_to_file(
 ) -> None:
     """Write a row per node (graph, pair): its id, what is predicted, and every class's probability."""
     run = load_run(record, device)
-    keep_inputs(out, "--out", (record, graph or (run.typed.reading or {}).get("path"), pairs))
+    keep_inputs(out, "--out", (record, graph, (run.typed.reading or {}).get("path"), pairs))
     with mended_is_said(messages()):
         table = predicted(
             run, graph, data, pairs=pairs, changes=changes, batch_size=batch_size, fanout=fanout
