@@ -53,3 +53,20 @@ def test_check_and_train_say_links(file: Path, tmp_path: Path) -> None:
     ]
     trained = CliRunner().invoke(app, [*words, *(f"--set={key}={value}" for key, value in QUICK.items())])
     assert trained.exit_code == 0 and "common neighbours" in trained.output, trained.output
+
+
+@pytest.mark.parametrize(
+    ("count", "structure", "said"),
+    [
+        (3, "auto", "3 edges are too few to hold out 0.05 and 0.1 of them; give more"),
+        (40, "laplacian-4", "held out to be predicted; choose other features for links, for example structure="),
+    ],
+)
+def test_check_refuses_what_training_refuses(count: int, structure: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "few.csv"
+    path.write_text("source,target\n" + "".join(f"n{at},n{at + 1}\n" for at in range(count)))
+    words = [str(path), "--prepare", "predict=links", "--prepare", f"structure={structure}"]
+    for command in (["check"], ["check", "--json"], ["train", "--task", "link"]):
+        outcome = CliRunner().invoke(app, [command[0], *words, *command[1:]])
+        assert outcome.exit_code != 0 and said in str(outcome.exception), outcome.output
+        assert "can be trained on" not in outcome.output

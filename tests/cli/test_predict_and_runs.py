@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from cli.graphs import write_collection
-from ltga.data import MendedWarning, load_dataset
+from ltga.data import MendedWarning, Preparation, load_dataset
 from ltga.errors import InputError
 from ltga.train import load_run
 
@@ -100,8 +100,12 @@ def test_runs_are_listed_compared_and_deleted(ltga: Any, trained: Any) -> None:
     expected = {"epochs": 3, "hidden_channels": 4, "heads": 2, "backend": "torch"}
     assert rows[0]["protocol"] == "recommended" and rows[0]["settings"] == expected
     assert record.stem[:8] in ltga("runs", runs, record.stem[:5]).out
+    (runs / f"mine-{record.stem[:7]}.html").write_text("of somebody else")
+    assert len(list(runs.glob("*.html"))) == 2
     outcome = ltga("runs", runs, record.stem[:5], "--delete")
     assert outcome.code == 0 and list(runs.glob(f"{record.stem}*")) == []
+    assert [page.name for page in runs.glob("*.html")] == [f"mine-{record.stem[:7]}.html"]
+    assert f"deleted its page customers-ltga-head-{record.stem[:8]}.html" in " ".join(outcome.out.split())
 
 
 def test_bad_input(ltga: Any, tmp_path: Path, trained: Any) -> None:
@@ -250,6 +254,20 @@ def test_what_a_model_learned_with_is_not_chosen_anew(ltga: Any, trained: Any, w
     assert not Path("predictions.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("before", "changes", "message"),
+    [
+        ({"thousands": ","}, {"decimal": ","}, "decimal: ',' is thousands in the run's tables; say .* thousands=none"),
+        ({"thousands": "'"}, {"thousands": "."}, "thousands: '.' is decimal in the run's tables; say .* decimal=,"),
+        ({"decimal": ","}, {"thousands": ","}, "thousands: ',' is decimal in the run's tables; say .* decimal=[.]"),
+    ],
+)
+def test_a_sign_that_the_run_took_otherwise_is_said_to_be_so(before: Any, changes: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Preparation(**before).for_another(changes)
+    assert Preparation(thousands=",").for_another({"decimal": ",", "thousands": "none"}).decimal == ","
+
+
 def test_options_of_tables_need_tables(ltga: Any, trained: Any) -> None:
     graph, runs = trained
     run = load_run(next(runs.glob("*.json")))
@@ -310,3 +328,25 @@ def test_one_graph_is_not_many_and_a_table_no_record(ltga: Any, tmp_path: Path, 
         outcome = ltga(command, graph / "nodes.csv")
         assert outcome.code == 2 and "delete" not in outcome.err and "first digits of its id" in outcome.err
     assert ltga("explain", record.stem[:6], "--runs", runs).code == 0
+
+
+def test_nothing_that_is_read_is_written_over(ltga: Any, tmp_path: Path, trained: Any) -> None:
+    graph, runs = trained
+    (record,) = runs.glob("*.json")
+    other = write_customers(tmp_path / "others", 30, seed=7)
+    (tmp_path / "link").symlink_to(other)
+    for arguments in (
+        ("predict", record, other, "--out", other / "nodes.csv"),
+        ("predict", record, other / "edges.csv", "--out", other / "nodes.csv"),
+        ("predict", record, other, "--out", "link/edges.csv"),
+        ("predict", record, other, "--out", other / "nodes.parquet"),  # beside nodes.csv neither could be read
+        ("predict", record, "--out", graph / "nodes.csv"),
+        ("predict", record, other, "--out", graph / "nodes.csv"),  # what the run learned from
+        ("explain", record, "--csv", graph / "edges.csv"),
+        ("explain", record, "--graph", other, "--parquet", other / "graphs.parquet"),
+    ):
+        before = {path: path.read_bytes() for folder in (graph, other) for path in folder.iterdir()}
+        outcome = ltga(*arguments)
+        assert outcome.code == 2 and "is the name of a file that is read; choose another one" in outcome.err
+        assert before == {path: path.read_bytes() for folder in (graph, other) for path in folder.iterdir()}
+    assert ltga("predict", record, other, "--out", other / "predictions.csv").code == 0

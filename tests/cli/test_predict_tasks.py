@@ -42,11 +42,19 @@ def test_graphs_of_the_run_and_of_another_folder(ltga: Any, tmp_path: Path, colu
 def test_pairs_of_nodes(ltga: Any, tmp_path: Path) -> None:
     record = store(write_tables(tmp_path / "mine"), tmp_path / "runs", task="link")
     pairs, out = tmp_path / "pairs.csv", tmp_path / "out.parquet"
-    pairs.write_text("source,target\nn0,n1\nn3,n20\n")
+    pairs.write_text("source,target,note\nn0,n1,\n,,\nn3,n20,new\n,,\n")
     assert ltga("predict", record, "--pairs", pairs, "--out", out).code == 0
     found = pd.read_parquet(out)
     assert list(found) == ["source", "target", "predicted", "p_edge"] and list(found["target"]) == ["n1", "n20"]
     assert found["p_edge"].between(0, 1).all()
+    pairs.write_text("source,target\nn0,n1\n,\nn3,nobody\n")
+    assert "row 3: the graph has no node 'nobody'" in ltga("predict", record, "--pairs", pairs, "--out", out).err
+    pairs.write_text("source,target,note\nn0,n1,\n,,new\n")
+    assert "row 2: the graph has no node ''" in ltga("predict", record, "--pairs", pairs, "--out", out).err
+    again = library.load_run(record).predict_table(
+        pairs=pd.DataFrame({"source": ["n0", "", "n3"], "target": ["n1", None, "n2"]})
+    )
+    assert again.index.tolist() == [0, 1] and again["target"].tolist() == ["n1", "n2"]
 
 
 def test_tails_of_typed_links(ltga: Any, tmp_path: Path) -> None:
@@ -85,6 +93,7 @@ def test_bad_input(ltga: Any, tmp_path: Path) -> None:
         (("predict", links, "--pairs", pairs), "row 2: the graph has no node 'nobody'"),
         (("predict", links, "--pairs", wrong), "column 'source' is missing"),
         (("predict", links, "--pairs", tmp_path / "no.csv"), "no such file"),
+        (("predict", links, "--pairs", out), "--out: "),
         (("predict", links, "--pairs", itself), "row 2: a link of a node to itself is not predicted"),
         (("predict", links, "--pairs", wide), "is not utf-8 text; it looks like utf-16; convert it"),
         (("predict", links, "--pairs", tmp_path / "pairs.txt"), "pairs are read from .csv or .parquet"),
@@ -92,6 +101,19 @@ def test_bad_input(ltga: Any, tmp_path: Path) -> None:
         said = ltga(*words, "--out", out)
         assert said.code == 2 and message in said.err and len(said.err.strip().splitlines()) == 1, said.err
         assert "encoding=" not in said.err and not out.exists()  # predict has no such option
+
+
+def test_molecules_and_other_graphs_are_not_taken_for_each_other(ltga: Any, tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    (tmp_path / "drugs").mkdir()
+    rows = "".join(f"m{at},{'ab'[at % 2]},{'C' * (1 + at % 7)}{'ON'[at % 2]}\n" for at in range(40))
+    (tmp_path / "drugs" / "graphs.csv").write_text("graph_id,label,smiles\n" + rows)
+    many = write_collection(tmp_path / "many")
+    drugs, paths = (store(tmp_path / name, tmp_path / "runs") for name in ("drugs", "many"))
+    said = ltga("predict", drugs, many)
+    assert said.code == 2 and "graphs.csv: has no column 'smiles', and the run is on molecules; add it" in said.err
+    said = ltga("predict", paths, tmp_path / "drugs")
+    assert said.code == 2 and "has molecules, in column 'smiles', and the run is on graphs of a node" in said.err
 
 
 def test_graphs_in_memory_and_pairs_as_data_frames(tmp_path: Path) -> None:

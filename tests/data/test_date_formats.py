@@ -60,6 +60,14 @@ def test_formats_that_cannot_be_meant_are_refused(formats: str, message: str) ->
         Preparation(date_format=formats)
 
 
+def test_a_format_may_have_a_time_zone() -> None:
+    moments = DAYS.tz_localize("Europe/Berlin") + pd.Timedelta(hours=1)
+    graph = fitted({"seen": moments.strftime("%d.%m.%Y %H:%M %z")}, date_format="%d.%m.%Y %H:%M %z")
+    assert column(graph, "seen") == [(day - pd.Timestamp(1970, 1, 1)).days for day in DAYS]
+    graph = fitted({"seen": DAYS.strftime("%d.%m.%Y %H:%M UTC")}, date_format="%d.%m.%Y %H:%M %Z,%m/%d/%Y")
+    assert column(graph, "seen") == [(day - pd.Timestamp(1970, 1, 1)).days for day in DAYS]
+
+
 def test_a_comma_may_belong_to_a_format() -> None:
     graph = fitted({"spoken": DAYS.strftime("%b %d, %Y")}, date_format="%b %d, %Y")
     assert column(graph, "spoken")[0] == 18281.0

@@ -99,3 +99,21 @@ def test_a_binary_file_is_called_one(content: bytes, tmp_path: Path) -> None:
     (folder / "nodes.csv").write_bytes(content)
     with pytest.raises(LTGAError, match="it is no text at all but a binary file; write the table as CSV"):
         load_dataset(folder)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "koi8-r", "ascii"])
+@pytest.mark.parametrize("name", ["g.edges", "g.csv", "mine"])
+def test_utf8_is_not_read_as_something_else(name: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name == "mine":
+        recode(write_tables(path), "utf-8")
+    else:
+        path.write_text(FILES[name])
+    with pytest.raises(LTGAError, match=f"is UTF-8 text, not {encoding}; leave encoding out, or say encoding=utf-8"):
+        load_dataset(path, preparation=Preparation(predict="links", encoding=encoding))
+
+
+def test_an_encoding_may_be_spelled_in_its_other_ways(tmp_path: Path) -> None:
+    folder = recode(write_tables(tmp_path / "mine"), "utf-16")
+    options = Preparation(encoding="utf16", label="läbel", target="tärget")
+    assert load_dataset(folder, preparation=options).class_names == ("b", "ä")

@@ -121,6 +121,8 @@ LISTS = {
     "tabs.tsv": "source\ttarget\tweight\n0\t1\t2.5\n1\t2\t1\n2\t0\t4\n",
     "commas.csv": "from,to,weight\n0,1,2.5\n1,2,1\n2,0,4\n",
     "plain.txt": "% a comment\n0;1;2.5\n1;2;1\n2;0;4\n",
+    "told.csv": "sep=;\nfrom;to;weight\n0;1;2.5\n1;2;1\n2;0;4\n",
+    "pipes.csv": '"sep=|"\r\nfrom|to|weight\r\n0|1|2.5\r\n1|2|1\r\n2|0|4\r\n',
 }
 
 
@@ -133,6 +135,56 @@ def test_lists_of_edges(name: str, tmp_path: Path) -> None:
     assert pairs == {(0, 1): 2.5, (1, 2): 1.0, (2, 0): 4.0}
     headless = any("has no header" in note for note in graph.notes)
     assert headless == (name in ("spaces.edges", "plain.txt"))
+
+
+EDGES = [["#python", "bob"], ["%x", "//y"], ["a", "b"]]
+LEFT_OUT = "lines that begin with #, % or //: 1 without edges; left out as comments"
+TAKEN = "lines that begin with #, % or //: 2; taken as edges, having as many fields as others; if they are comments"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rows", "said"),
+    [
+        ("head.csv", "source,target\n#python,bob\n%x,//y\na,b\n", EDGES, TAKEN),
+        ("none.csv", "#python,bob\n%x,//y\na,b\n", EDGES, TAKEN),
+        ("all.csv", "#python,bob\n%x,//y\n", EDGES[:2], TAKEN),
+        ("head.txt", "source target\n#python bob\n%x //y\na b\n", EDGES, TAKEN),
+        ("below.edges", "a b\n#python bob\n# more\n%x //y\n", [EDGES[2], *EDGES[:2]], LEFT_OUT),
+        ("top.csv", "# made by me, today\n#source,target\na,b\n", EDGES[2:], None),
+        ("above.csv", '//made,today\n"source",target\na,b\n', EDGES[2:], None),
+        ("snap.txt", "# Nodes: 3 Edges: 2\n# FromNodeId\tToNodeId\na\tb\n", EDGES[2:], None),
+        ("konect.edges", "% sym unweighted\n% 2 3\na b\n", EDGES[2:], None),
+        ("near.edges", "#from to\na b\n", EDGES[2:], None),
+    ],
+)
+def test_a_sign_begins_a_comment_or_a_name(
+    name: str, content: str, rows: list[list[str]], said: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    tables = as_tables(tmp_path / name)
+    assert tables.edges.to_numpy().tolist() == rows
+    notes = [note for note in tables.problems.notes if "that begin" in note]
+    assert len(notes) == bool(said) + (name == "below.edges") and (said or "") in " ".join(notes)
+
+
+def test_networkx_comments_below_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "g.edgelist").write_text("#edgelist.py\na b {'weight': 2}\n# half way\nb c {'weight': 1}\n")
+    tables = as_tables(tmp_path / "g.edgelist")
+    assert len(tables.edges) == 2 and LEFT_OUT in str(tables.problems)
+
+
+@pytest.mark.parametrize(
+    ("content", "first"),
+    [
+        ("a;b;1,5\nb;c;2,5\n", ["a", "b", "1,5"]),
+        ("a;b;3\nb;c;2,5\n", ["a", "b", "3"]),
+        ("a,b,x;y;z\nb,c,x;y;w\n", ["a", "b", "x;y;z"]),
+        ("x;y;z,b\nx;y,c\n", ["x;y;z", "b"]),
+    ],
+)
+def test_a_decimal_comma_separates_nothing(content: str, first: list[str], tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text(content)
+    assert as_tables(tmp_path / "g.csv").edges.iloc[0].tolist() == first
 
 
 def test_a_list_whose_columns_are_named(tmp_path: Path) -> None:

@@ -109,6 +109,14 @@ def test_a_first_line_for_excel(tmp_path: Path, first: str, quote: str) -> None:
     assert read_frame(tmp_path / "nodes.csv").to_dict("list") == {"id": ["x"], "a,b": ["1,5"]}
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+@pytest.mark.parametrize("first", ["", "sep=;\r\n", '"sep=;"\n'])
+def test_a_first_line_for_excel_in_its_own_encoding(tmp_path: Path, first: str, encoding: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-le" else ""  # as Windows writes it
+    (tmp_path / "nodes.csv").write_bytes(f"{mark}{first}id;ä\nx;1,5\n".encode(encoding))
+    assert read_frame(tmp_path / "nodes.csv", encoding).to_dict("list") == {"id": ["x"], "ä": ["1,5"]}
+
+
 @pytest.mark.parametrize(
     "text", ["id;x;;\na;1;;\nb;2;;\n", 'id;x;;\n"a";1;;\nb;2;;\n', "id;x\na;1;;\nb;2\n", "id;x;\na;1;;\nb;2\n"]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,13 @@ def fitted(labels: list[Any], **options: Any) -> PreparedGraph:
     return Preparation(**options).fit((nodes(labels), EDGES))
 
 
-@pytest.mark.parametrize("word", ["NA", "NaN", "n/a", "null", "None", "-", "?"])
+@pytest.mark.parametrize(
+    "word", ["NA", "NaN", "n/a", "null", "None", "-", "?", "#N/A", r"\N", "N.A.", "n.a.", "#NA", "--"]
+)
 def test_a_word_among_classes_is_for_a_person_to_say(word: str) -> None:
     """R writes NA for what is missing, and there are classes called None: neither may pass without a word."""
     labels = [word, "red", "blue", "red"] * 10
-    with pytest.raises(
-        DataError, match=rf"row 1: label is '{word.replace('?', '[?]')}' \(10 rows\); choose missing_lab"
-    ):
+    with pytest.raises(DataError, match=rf"row 1: label is {re.escape(repr(word))} \(10 rows\); choose missing_lab"):
         fitted(labels)
     graph = fitted(labels, missing_labels="unknown")
     assert graph.fitted.classes == ("blue", "red") and int((graph.arrays.y < 0).sum()) == 10
@@ -37,6 +38,13 @@ def test_a_word_among_classes_is_for_a_person_to_say(word: str) -> None:
     graph = fitted(labels, missing_labels="class")
     assert graph.fitted.classes == tuple(sorted((word, "red", "blue"))) and graph.arrays.y.min() == 0
     assert any("taken as a class (missing_labels=class)" in note for note in graph.problems.notes)
+
+
+@pytest.mark.parametrize("word", ["unknown", "Missing", "nil", "."])
+def test_a_word_that_is_rather_a_class_is_one_and_noted(word: str) -> None:
+    graph = fitted([word, "red", "blue", "red"] * 10)
+    assert graph.fitted.classes == tuple(sorted((word, "red", "blue")))
+    assert any(f"label is {word!r} (10 rows); taken as a class; if it means" in note for note in graph.problems.notes)
 
 
 def test_minus_one_is_not_known_and_said() -> None:
@@ -66,6 +74,18 @@ def test_a_word_among_several_labels() -> None:
     np.testing.assert_equal(values[:2], [[np.nan, 0], [1, np.nan]])
     listed = fitted(["NA", "a;b", "b", "a"] * 10, missing_labels="unknown")
     np.testing.assert_equal(listed.values[:2], [[np.nan, np.nan], [1, 1]])
+
+
+def test_a_word_that_is_a_part_of_several_labels() -> None:
+    labels = ["a;NA", "a;b", "b", ";"] * 10
+    with pytest.raises(DataError, match=r"row 1: label is 'NA' \(10 rows\); choose missing_labels=unknown"):
+        fitted(labels)
+    graph = fitted(labels, missing_labels="unknown")
+    assert graph.fitted.classes == ("a", "b")
+    np.testing.assert_equal(graph.values[:4], [[np.nan, np.nan], [1, 1], [0, 1], [0, 0]])
+    graph = fitted(labels, missing_labels="class")
+    assert graph.fitted.classes == ("NA", "a", "b") and graph.values is not None
+    assert graph.values[0].tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from ltga.data.prepare import FittedPreparation, PreparedGraph, prepare
 from ltga.data.problems import Problems
 from ltga.data.sources import as_tables
 from ltga.data.triples_table import triples_file
-from ltga.errors import DataError, InputError
+from ltga.errors import DataError, InputError, LTGAError
 from ltga.train.show import number
 
 if TYPE_CHECKING:  # what is wrong with tables is told without torch
@@ -58,8 +58,14 @@ def check_graph_source(
             from ltga.data import NodeDataset
 
             dataset = outcome.graph.dataset()
-        except DataError as error:
-            outcome.problems.add(tables.where, str(error).removeprefix(f"{tables.where}: "), 1, "mend it", "error")
+            if chosen.predict == "links":
+                from ltga.train.tasks.run_data import links_of
+
+                links_of(dataset, 0)  # as training does before it starts
+        except LTGAError as error:
+            said = str(error).removeprefix(f"{tables.where}: ").removeprefix(f"{tables.name}: ")
+            what, _, action = said.partition("; ")
+            outcome.problems.add(tables.where, what, 1, action or "mend it", "error")
         else:
             if chosen.predict == "links":
                 show_links(results, dataset, outcome.problems, as_json)

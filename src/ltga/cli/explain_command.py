@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ltga.cli.explain_summary import look_closely, print_summary
 from ltga.cli.given_graph import load_given
+from ltga.cli.output import keep_inputs
 from ltga.cli.terminal import say
 from ltga.data import Preparation
 from ltga.explanation.explain import explain
@@ -33,6 +34,9 @@ def explain_run(
 ) -> None:
     """Print a summary (and what is asked for closely) and write what was asked for."""
     finished = load_run(record, device)
+    read = (record, graph, (finished.typed.reading or {}).get("path"))
+    for path, option in ((page, "--page"), (parquet, "--parquet"), (csv, "--csv"), (graphml, "--graphml")):
+        keep_inputs(path, option, read)
     inside = explain(finished, _data_of(finished, graph, data, convention, preparation))
     closely = None if node is None else look_closely(inside, node)
     print_summary(console, inside)

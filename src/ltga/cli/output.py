@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ltga.errors import InputError
 
 TABLES = (".csv", ".parquet")
 PAGES = (".html", ".htm")
+_OF_A_GRAPH = tuple(f"{stem}{suffix}" for stem in ("nodes", "edges", "graphs", "triples") for suffix in TABLES)
 
 
 def check_output(path: Path | None, option: str, suffixes: Sequence[str] = (), what: str = "it is") -> None:
@@ -25,6 +26,20 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str] = (), w
         raise InputError(f"{option}: cannot write {path}; its folder must exist and be writable")
     if suffixes and path.suffix not in suffixes:
         raise InputError(f"{option}: {path.name}: {what} written as {' or '.join(suffixes)}")
+
+
+def keep_inputs(path: Path | None, option: str, read: Iterable[str | Path | None]) -> None:
+    """Raise if a file written at ``path`` would take the place of one of those ``read``, or of a table beside them."""
+    if path is None:
+        return
+    target = path.expanduser().resolve()
+    for given in read:
+        if given is None:
+            continue
+        source = Path(given).expanduser().resolve()
+        folder = source.parent if source.name in _OF_A_GRAPH else source
+        if target == source or (target.parent == folder and target.name in _OF_A_GRAPH):
+            raise InputError(f"{option}: {path} is the name of a file that is read; choose another one")
 
 
 def write_text(path: Path, text: str) -> None:

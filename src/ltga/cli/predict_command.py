@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ltga.cli.given_graph import mended_is_said
+from ltga.cli.output import keep_inputs
 from ltga.cli.terminal import messages, say
 from ltga.data.atomic import write_atomic
 from ltga.train.finished import load_run
@@ -28,6 +29,7 @@ def predict_to_file(
 ) -> None:
     """Write a row per node (graph, pair): its id, what is predicted, and every class's probability."""
     run = load_run(record, device)
+    keep_inputs(out, "--out", (record, graph, (run.typed.reading or {}).get("path"), pairs))
     with mended_is_said(messages()):
         table = predicted(
             run, graph, data, pairs=pairs, changes=changes, batch_size=batch_size, fanout=fanout

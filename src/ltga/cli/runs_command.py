@@ -16,7 +16,7 @@ from ltga.cli.runs_compare import side_by_side
 from ltga.cli.terminal import plain_table, say
 from ltga.data import Preparation
 from ltga.errors import InputError
-from ltga.train.find_run import SHORT, find_run
+from ltga.train.find_run import SHORT, find_run, is_short_id
 from ltga.train.protocol import RECOMMENDED, Protocol
 from ltga.train.record import Record, headline_score
 from ltga.train.show import shown as shown_value
@@ -61,7 +61,7 @@ def list_runs(console: Console, messages: Console, folder: Path, chosen: Sequenc
 
 
 def delete_runs(console: Console, folder: Path, chosen: Sequence[str]) -> None:
-    """Remove the files of runs, the record first, so that a run half removed is not taken for a whole one."""
+    """Remove the files of runs and their pages, the record first: a run half removed is not taken for a whole one."""
     if not chosen:
         raise InputError("delete: say which runs, by the first digits of their ids")
     paths = [find_run(one, folder) for one in chosen]
@@ -69,6 +69,10 @@ def delete_runs(console: Console, folder: Path, chosen: Sequence[str]) -> None:
         for suffix in (".json", ".npz", ".safetensors"):
             path.with_suffix(suffix).unlink(missing_ok=True)
         say(console, f"deleted {path.stem[:SHORT]}")
+        if is_short_id(path.stem) and len(path.stem) >= SHORT:  # other records may be called like somebody's page
+            for page in path.parent.glob(f"*-{path.stem[:SHORT]}.html"):
+                page.unlink()
+                say(console, f"deleted its page {page.name}")
 
 
 def _shortened(prepared: dict[str, Any]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 
 ISO = "ISO8601"  # pandas' name for 2024-12-31, with or without a time
 _YEAR = re.compile("%[YyGcxDF]")
@@ -64,8 +64,9 @@ def check_date_format(date_format: str | None) -> None:
 
 
 def _write(form: str) -> str | None:
+    zone = UTC if re.search("%[zZ]", form) else None  # without one nothing would be written there
     try:
-        return _EXAMPLES[0].strftime(form)
+        return _EXAMPLES[0].replace(tzinfo=zone).strftime(form)
     except ValueError:
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 import xml.parsers.expat
 from collections.abc import Callable
@@ -18,15 +19,18 @@ from ltga.data.graph_tables import Tables
 from ltga.data.networkx_lines import has_dictionaries, split_dictionaries
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
+from ltga.data.separators import separator_in
 from ltga.data.table_cells import text_of
 from ltga.data.table_graph import read_folder
-from ltga.data.text_files import encoding_hint, reads_as, refuse_wide
+from ltga.data.text_files import check_encoding, encoding_hint, reads_as
 from ltga.errors import DataError
 
 TABLE_NAMES = ("edges.csv", "edges.parquet", "nodes.csv", "nodes.parquet")
 # What the first row of a list of edges may be called, in pairs, if it is a header.
 _HEADERS = {("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"), ("u", "v")}
 _COMMENTS = ("#", "%", "//")
+_BEGUN = "lines that begin with #, % or //:"
+_BEFORE_TEXT = re.compile(r"\s*(#+|%+|//+)(\s|$)")
 
 
 def is_table_source(path: Path) -> bool:
@@ -54,7 +58,7 @@ def read_graph_file(path: str | Path, options: Preparation) -> Tables:
     tables = {"node_table": f"{path} (nodes)", "edge_table": f"{path} (edges)"}
     if suffix not in XML:  # which says its encoding itself
         with path.open("rb") as stream:
-            refuse_wide(stream.read(4096), path, option=False)
+            check_encoding(stream.read(4096), path, option=False)
     if suffix == ".mtx":
         return _read_matrix(path, options, {**about, **tables})
     if suffix in XML:
@@ -136,28 +140,25 @@ def _refuse_entities(path: Path) -> None:
 def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Tables:
     """A list of edges: source, target and attributes, with or without a header."""
     problems = Problems()
-    text = _text(path, options.encoding)
-    kept = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(_COMMENTS)]
-    if not kept:
-        raise DataError(f"{path}: has no edges; give a line for each, source and target")
+    text = _text(path, options.encoding).removeprefix("\ufeff")
+    start, told = separator_in(text)
+    lines = [line for line in text[start:].splitlines() if line.strip()]
+    kept, separator = _without_comments(lines, told if start else None, path, options, problems)
     details: list[dict[str, Any]] = []
     if has_dictionaries(kept[0]):
         kept, details = split_dictionaries(kept, path, problems)
-    separator = next((sign for sign in ("\t", ",", ";") if sign in kept[0]), " ")
+        separator = _separator(kept)
     rows = _cells(kept, separator, path)
     width = len(rows[0])
     if width < 2:
         raise DataError(f"{path}: row 1: {width} field; a line has at least a source and a target")
     first = [cell.strip() for cell in rows[0]]
-    ends = tuple(cell.lower() for cell in first[:2])
     # A line with a dictionary is an edge, whatever its nodes are called.
-    header = (options.source, options.target) == ("source", "target") and ends in _HEADERS and not details
-    named = {options.source, options.target} <= set(first) and not details
+    header = _is_header(first, options) and not details
     names = [options.source, options.target, *_attribute_names(rows, width, options)]
-    if named:
-        names, rows = first, rows[1:]
-    elif header:
-        names, rows = [options.source, options.target, *first[2:]], rows[1:]
+    if header:
+        named = {options.source, options.target} <= set(first)
+        names, rows = first if named else [options.source, options.target, *first[2:]], rows[1:]
     else:
         problems.add(str(path), f"has no header; the first row joins {first[0][:30]!r} and {first[1][:30]!r}", 1,
                      "its columns are taken as " + ", ".join(names), "note")  # fmt: skip
@@ -170,6 +171,71 @@ def _read_list(path: Path, options: Preparation, about: dict[str, Any]) -> Table
         cells = pd.Series([row.get(name) for row in details], dtype=object).infer_objects()
         edges[f"{name} (attribute)" if name in names else name] = cells
     return Tables(edges, None, edge_table=str(path), node_table=str(path), problems=problems, **about)
+
+
+def _without_comments(
+    lines: list[str], separator: str | None, path: Path, options: Preparation, problems: Problems
+) -> tuple[list[str], str]:
+    """The lines that are edges, or name their columns, and the sign between their fields.
+
+    A sign such as # begins a comment, or a name: "#python,bob" is an edge where others have as many fields. Before
+    the first other line that is so only in tables without a header, and without a blank behind the sign, for there
+    stands "# FromNodeId ToNodeId".
+    """
+    is_table = path.suffix.lower() in (".csv", ".tsv")
+    plain = [line for line in lines if not line.lstrip().startswith(_COMMENTS)] or (lines if is_table else [])
+    nothing = DataError(f"{path}: has no edges; give a line for each, source and target")
+    if not plain:
+        raise nothing
+    separator = separator or _separator(plain)
+    width = 0 if has_dictionaries(plain[0]) else _width(plain[0], separator, path)
+    edge_first = is_table and not _is_header(_fields(plain[0], separator), options)
+    kept: list[str] = []
+    named = left_out = 0
+    for line in lines:
+        if line.lstrip().startswith(_COMMENTS):
+            apart = _BEFORE_TEXT.match(line) is not None
+            header = not kept and _is_header(_fields(line.lstrip("#%/ \t"), separator), options)
+            above = not kept and (apart or header or not edge_first)
+            if above or (apart and separator == " ") or not 0 < width == _width(line, separator, path):
+                left_out += bool(kept)
+                continue
+            named += 1
+        kept.append(line)
+    if not kept:
+        raise nothing
+    if named:
+        action = "taken as edges, having as many fields as others; if they are comments, delete them"
+        problems.add(str(path), f"{_BEGUN} {named:,}", named, action, "note")
+    if left_out:
+        problems.add(str(path), f"{_BEGUN} {left_out:,} without edges", left_out, "left out as comments", "note")
+    return kept, separator
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    return [field.strip(' "') for field in line.split(None if separator == " " else separator)]
+
+
+def _width(line: str, separator: str, path: Path) -> int:
+    """How many fields a line has; none if it cannot be divided."""
+    try:
+        return len(_cells([line], separator, path)[0])
+    except DataError:
+        return 0
+
+
+def _separator(lines: list[str]) -> str:
+    """The sign between fields, by the first line; a comma is a decimal one where others stand before it everywhere."""
+    found = next((sign for sign in ("\t", ",", ";") if sign in lines[0]), " ")
+    counts = {line.count(";") for line in lines} if found == "," and ";" in lines[0].partition(",")[0] else {0}
+    return ";" if len(counts) == 1 and min(counts) > 1 else found
+
+
+def _is_header(fields: list[str], options: Preparation) -> bool:
+    usual = (options.source, options.target) == ("source", "target")
+    return {options.source, options.target} <= set(fields) or (
+        usual and tuple(field.lower() for field in fields[:2]) in _HEADERS
+    )
 
 
 def _attribute_names(rows: list[list[str]], width: int, options: Preparation) -> list[str]:
@@ -191,7 +257,7 @@ def _cells(lines: list[str], separator: str, path: Path) -> list[list[str]]:
 def _text(path: Path, encoding: str) -> str:
     try:
         content = path.read_bytes()
-        refuse_wide(content, path, encoding)
+        check_encoding(content, path, encoding)
         return content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
         raise DataError(

@@ -24,7 +24,7 @@ from ltga.data.table_labels import class_order
 from ltga.data.table_leftovers import INDEX
 from ltga.data.table_targets import kind_of_words
 from ltga.data.table_unknown_labels import is_no_label
-from ltga.data.text_files import encoding_hint, refuse_wide
+from ltga.data.text_files import check_encoding, encoding_hint
 from ltga.errors import DataError
 
 _BLOCK_BYTES = 16 * 1024**2
@@ -214,7 +214,7 @@ class _Rows:
             with pq.ParquetFile(self.path) as file:
                 return [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
         with self.path.open("rb") as start:
-            refuse_wide(start.read(4096), self.path)
+            check_encoding(start.read(4096), self.path)
         with self.path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream, strict=True, skipinitialspace=True)
             header = [column.strip() for column in next(reader, [])]

@@ -33,8 +33,8 @@ def without_held_out(links: LinkSplit, graph: Dataset | NodeDataset) -> LinkSpli
         return replace(links, reading=reading)
     if places_nodes(names):
         raise InputError(
-            f"structure: {', '.join(names)} for {links.name}: a Laplacian places nodes by all edges, with some held "
-            "out it would place them elsewhere than in prediction; choose other features for links"
+            f"structure: {', '.join(names)}: a Laplacian places every node by all edges, those included that are held "
+            "out to be predicted; choose other features for links, for example structure=log-degree,core"
         )
     assert reading is not None
     table = reading["preparation"]["nodes"]

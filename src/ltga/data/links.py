@@ -125,7 +125,7 @@ def split_links(data: Data, name: str = "graph", *, val: float = 0.05, test: flo
     count = edges.shape[1]
     sizes = round(test * count), round(val * count)
     if min(*sizes, count - sum(sizes)) < 1:
-        raise DataError(f"{name}: {count} edges are too few to hold out {val:g} and {test:g} of them")
+        raise DataError(f"{name}: {count} edges are too few to hold out {val:g} and {test:g} of them; give more")
     if count == nodes * (nodes - 1) // 2:
         raise DataError(f"{name}: every pair of nodes has an edge; there is nothing to tell edges from")
     order = np.random.default_rng(seed).permutation(count)

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 Thousands = Literal["auto", "none", ",", ".", "'", "space"]
-# What people write where a number is not known; only looked for in columns that are numbers otherwise.
-NO_NUMBER = ("", "na", "n/a", "nan", "null", "none", "<na>", "nat", "-", "?")
+# What people and programs (#N/A: Excel, \N: databases) write where a number is not known, in small letters; only looked
+# for in columns that are numbers otherwise.
+NO_NUMBER = (
+    "", "na", "n/a", "n.a.", "nan", "null", "none", "<na>", "nat", "-", "--", "?", "#n/a", "#na", "\\n"
+)  # fmt: skip
 SPACE = "[ \u00a0\u202f]"  # the latter two keep a number on one line
 _LONGEST_UNIT = 20
 

@@ -219,7 +219,15 @@ class Preparation(BaseModel):
             raise InputError(
                 f"prepare: {kept[0]}: stays as the run was trained; for another table one may choose {choices}"
             )
-        return Preparation(**{**self.model_dump(), **changes})
+        merged = {**self.model_dump(), **changes}
+        for name, other in (("decimal", "thousands"), ("thousands", "decimal")):
+            if name in changes and other not in changes and merged[name] == merged[other]:
+                example = "none" if other == "thousands" else "," if merged[name] == "." else "."
+                raise InputError(
+                    f"prepare: {name}: {merged[name]!r} is {other} in the run's tables; say what it is in these, "
+                    f"for example {other}={example}"
+                )
+        return Preparation(**merged)
 
     def with_convention(self, convention: str) -> Preparation:
         """The same with another meaning of edges."""

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from ltga.data.collection_tables import is_collection
+from ltga.data.collection_tables import SMILES, is_collection, read_collection
 from ltga.data.load import load_dataset
 from ltga.data.prepare import FittedPreparation, PreparedGraph
-from ltga.data.prepare_collection import FittedCollection, PreparedCollection
+from ltga.data.prepare_collection import FittedCollection, PreparedCollection, accepted_collection
 from ltga.errors import InputError, LTGAError, RecordError
 
 _Kept = TypeVar("_Kept", FittedPreparation, FittedCollection)
@@ -60,7 +60,14 @@ def prepare_graphs_like(
     folder = _place(reading, folder)
     if not isinstance(folder, str | Path) or not is_collection(folder):
         raise InputError(f"GRAPH: {folder} is no folder with graphs.csv (or .parquet), as the run's was")
-    return _fitted(FittedCollection, reading, changes).apply(folder)
+    fitted = _fitted(FittedCollection, reading, changes)
+    tables = read_collection(folder, fitted.options)
+    if tables.of_molecules != (fitted.graph is None):
+        has, wants = f"has no column {SMILES!r}", "molecules; add it"
+        if tables.of_molecules:
+            has, wants = f"has molecules, in column {SMILES!r}", "graphs of a node and an edge table; give both"
+        raise InputError(f"GRAPH: {tables.paths['graphs']}: {has}, and the run is on {wants}")
+    return accepted_collection(tables, fitted.options, fitted)
 
 
 def _fitted(kind: type[_Kept], reading: Mapping[str, Any], changes: Mapping[str, Any] | None) -> _Kept:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -16,15 +15,15 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from ltga.data.bounds import MAX_BYTES, in_a_line
 from ltga.data.problems import Problems
+from ltga.data.separators import separator_in
 from ltga.data.table_cells import text_of
-from ltga.data.text_files import encoding_hint, reads_as, refuse_wide
+from ltga.data.text_files import check_encoding, encoding_hint, is_wide, reads_as
 from ltga.errors import DataError
 
 SUFFIXES = (".csv", ".parquet")
 # Parquet can write a repeated value a billion times in a few bytes; rows that differ take about one each.
 _ROWS_PER_BYTE = 1000
 _LONGEST_HEADER = 1 << 20
-_SEPARATOR_LINE = re.compile(rb'"?sep=([,;|\t])"?[,;|\t]*\r?\n', re.IGNORECASE)
 _PANDAS_INDEX = "__index_level_"
 
 
@@ -52,24 +51,17 @@ def read_frame(
 def _read_csv(path: Path, encoding: str, problems: Problems, option: bool) -> pd.DataFrame:
     """All fields as text; not pandas' own reader, which drops surplus fields and fills up short rows."""
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    refuse_wide(content, path, encoding, option)
-    content, delimiter = _content_and_delimiter(content)
+    check_encoding(content, path, encoding, option)
+    if is_wide(encoding):
+        text = _decoded(content, encoding, str(path), problems, option).removeprefix("\ufeff")
+        start, delimiter = separator_in(text)
+        return _any_csv(text[start:], delimiter or ",", str(path), problems)
+    start, delimiter = separator_in(content[:_LONGEST_HEADER].decode("latin-1"))  # in which a byte is a letter
+    content, delimiter = content[start:], delimiter or ","
     fast = _plain_csv(content, delimiter) if encoding.lower() in ("utf-8", "utf8") else None
     if fast is not None:
         return _without_nameless_ends(fast, str(path), problems)
     return _any_csv(_decoded(content, encoding, str(path), problems, option), delimiter, str(path), problems)
-
-
-def _content_and_delimiter(content: bytes) -> tuple[bytes, str]:
-    """The table, and what stands between its columns: a comma, or what some programs write in its place.
-
-    A first line `sep=;`, which is for Excel, says so and is none of the table's.
-    """
-    told = _SEPARATOR_LINE.match(content)
-    if told is not None:
-        return content[told.end() :], told.group(1).decode()
-    first = content[:_LONGEST_HEADER].splitlines()[:1]
-    return content, next((sign for sign in (",", ";", "\t") if first and sign.encode() in first[0]), ",")
 
 
 def _plain_csv(content: bytes, delimiter: str) -> pd.DataFrame | None:

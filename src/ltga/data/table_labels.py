@@ -13,7 +13,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 from ltga.data.splits import Masks
-from ltga.data.table_capitals import note_capitals
+from ltga.data.table_capitals import note_capitals, note_same_numbers
 from ltga.data.table_cells import text_of
 from ltga.data.table_unknown_labels import without_missing_words
 
@@ -86,6 +86,7 @@ def _check(
         action = "read as not known; if it is a class, give it a name in words"
         problems.add(where, f"{options.label} is {text[int(rows[0])].as_py()!r}", rows, action, "mended")
     note_capitals(classes, place, "classes", problems)
+    note_same_numbers(classes, place, "classes", problems)
     sizes = np.bincount(y[y >= 0], minlength=len(classes))
     labelled = int(sizes.sum())
     if labelled == 0:

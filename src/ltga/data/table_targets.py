@@ -183,10 +183,20 @@ def _truths(
 def _listed(
     series: pd.Series, names: tuple[str, ...] | None, options: Preparation, where: str, problems: Problems
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The labels of a node in one cell; a blank cell is not known, one that holds only the separator has none."""
-    text = without_missing_words(text_of(series), str(series.name), options, where, problems, names)
-    cells = [[part.strip() for part in word.split(SEPARATOR) if part.strip()] for word in text.to_pylist()]
-    blank = np.array([not word for word in text.to_pylist()])
+    """The labels of a node in one cell; a blank cell is not known, one that holds only the separator has none.
+
+    A cell is not known either if a part of it is not.
+    """
+    words = text_of(series).to_pylist()
+    cells = [[part.strip() for part in word.split(SEPARATOR) if part.strip()] for word in words]
+    unclear = [next(filter(is_no_label, cell), "") for cell in cells]
+    classes = without_missing_words(
+        pa.array(unclear, pa.large_string()), str(series.name), options, where, problems, names
+    )  # fmt: skip
+    blank = np.array([
+        not word or (bool(odd) and not kept) for word, odd, kept in zip(words, unclear, classes.to_pylist())
+    ])  # fmt: skip
+    cells = [[] if gone else cell for cell, gone in zip(cells, blank)]
     found = names if names is not None else tuple(sorted({part for cell in cells for part in cell}))
     at = {name: number for number, name in enumerate(found)}
     values = np.zeros((len(cells), len(found)))

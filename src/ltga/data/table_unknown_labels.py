@@ -13,6 +13,7 @@ from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
 
 _WORDS = tuple(word for word in NO_NUMBER if word)
+_PERHAPS = ("unknown", "missing", "nil", ".")  # which name a class as well
 
 
 def is_no_label(text: str) -> bool:
@@ -32,6 +33,8 @@ def without_missing_words(
 
     `known` are the classes of an earlier graph; `may_be_class`: numbers, and columns of yes and no, have no such class.
     """
+    if may_be_class and known is None:
+        _note_other_words(text, name, where, problems)
     there = pc.is_in(pc.utf8_lower(text), value_set=pa.array(_WORDS, text.type))
     if known and options.missing_labels != "unknown":  # a part of a cell may have made a class of such a word
         there = pc.and_(there, pc.invert(pc.is_in(text, value_set=pa.array(known, text.type))))
@@ -51,3 +54,13 @@ def without_missing_words(
         option = f" (missing_labels={options.missing_labels})" if options.missing_labels == "unknown" else ""
         problems.add(where, what, rows, f"taken as not known{option}", "mended")
     return pc.if_else(there, "", text)
+
+
+def _note_other_words(text: pa.Array, name: str, where: str, problems: Problems) -> None:
+    there = pc.is_in(pc.utf8_lower(text), value_set=pa.array(_PERHAPS, text.type))
+    rows = np.flatnonzero(there.to_numpy(zero_copy_only=False))
+    if rows.size:
+        action = (
+            "taken as a class; if it means not known, leave the cells blank (missing_labels leaves this word alone)"
+        )
+        problems.add(where, f"{name} is {text[int(rows[0])].as_py()!r}", rows, action, "note")

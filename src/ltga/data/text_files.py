@@ -62,13 +62,33 @@ def encoding_hint(content: bytes, path: str | Path, option: bool = True) -> str:
     return f"{said}, or say encoding={looks}" if option else said
 
 
-def refuse_wide(content: bytes, path: str | Path, encoding: str = "utf-8", option: bool = True) -> None:
-    """Raise about text in UTF-16 or UTF-32 where another is expected, or the reverse: it reads as other letters."""
-    expected = encoding.lower().replace("_", "-")
-    wide = expected.startswith(("utf-16", "utf-32"))
+def check_encoding(content: bytes, path: str | Path, encoding: str = "utf-8", option: bool = True) -> None:
+    """Raise about text in UTF-16 or UTF-32 where another is expected, or the reverse: it reads as other letters.
+
+    So does UTF-8 in an encoding of single bytes, in which hardly any text looks like it.
+    """
     # Commas and ends of lines have a zero byte in both, whatever the language.
-    if content and (b"\0" not in content if wide else wide_encoding(content) is not None):
+    if content and (b"\0" not in content if is_wide(encoding) else wide_encoding(content) is not None):
         raise DataError(f"{path}: is not {encoding} text; {encoding_hint(content, path, option)}")
+    if not content.isascii() and _has_single_bytes(encoding) and reads_as(content, "utf-8"):
+        raise DataError(
+            f"{path}: is UTF-8 text, not {encoding}; leave encoding out, or say encoding=utf-8, for all tables"
+        )
+
+
+def is_wide(encoding: str) -> bool:
+    """Whether a letter has at least two bytes.
+
+    >>> is_wide("utf16"), is_wide("UTF_32_LE"), is_wide("utf-8")
+    (True, True, False)
+    """
+    return codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
+
+
+def _has_single_bytes(encoding: str) -> bool:
+    return (
+        not codecs.lookup(encoding).name.startswith("utf") and len(bytes(range(256)).decode(encoding, "replace")) == 256
+    )
 
 
 def reads_as(content: bytes, encoding: str) -> bool:

@@ -13,6 +13,7 @@ import torch
 from ltga.data import Triples
 from ltga.data.table_cells import text_of
 from ltga.data.table_files import SUFFIXES, read_frame
+from ltga.data.table_leftovers import blank_rows
 from ltga.data.table_targets import SEPARATOR
 from ltga.errors import DataError, InputError
 from ltga.train.known_truth import known_columns
@@ -67,9 +68,11 @@ def _links(run: TaskRun, graph: Any, root: Any, changes: Mapping[str, Any] | Non
     ends = np.stack([_numbers(asked[column], at, where, "node") for column in asked])
     same = np.flatnonzero(ends[0] == ends[1])
     if same.size:
-        raise DataError(f"{where}: row {same[0] + 1}: a link of a node to itself is not predicted; leave it out")
+        raise DataError(
+            f"{where}: row {asked.index[same[0]] + 1}: a link of a node to itself is not predicted; leave it out"
+        )
     found = run.predict_proba(given.data, torch.from_numpy(ends)).numpy()
-    return asked.assign(predicted=(found > 0.5).astype(int), p_edge=found)
+    return asked.reset_index(drop=True).assign(predicted=(found > 0.5).astype(int), p_edge=found)
 
 
 def _tails(run: TaskRun, graph: Any, root: Any, pairs: Any) -> pd.DataFrame:
@@ -84,7 +87,7 @@ def _tails(run: TaskRun, graph: Any, root: Any, pairs: Any) -> pd.DataFrame:
     best = [run.predict_proba(triples, some).max(1) for some in questions.split(_ROWS, dim=1)]
     tails = torch.cat([part.indices for part in best]).tolist()
     shares = torch.cat([part.values for part in best]).numpy()
-    return asked.assign(predicted=[triples.node_names[tail] for tail in tails], p_tail=shares)
+    return asked.reset_index(drop=True).assign(predicted=[triples.node_names[tail] for tail in tails], p_tail=shares)
 
 
 def _read(pairs: Any, columns: tuple[str, ...]) -> pd.DataFrame:
@@ -101,7 +104,9 @@ def _read(pairs: Any, columns: tuple[str, ...]) -> pd.DataFrame:
     if missing or not len(frame):
         fault = f"column {missing[0]!r} is missing" if missing else "there are no rows below the header"
         raise DataError(f"{_name_of(pairs)}: {fault}; give columns {', '.join(columns)}")
-    return pd.DataFrame({name: text_of(frame[name]).to_pylist() for name in columns})
+    words = pd.DataFrame({name: text_of(frame[name]).to_pylist() for name in columns})
+    # Their numbers stay, for what is said of a row.
+    return words.drop(blank_rows(frame.loc[:, ~frame.columns.duplicated()], columns[0]))
 
 
 def _name_of(pairs: Any) -> str:
@@ -112,7 +117,7 @@ def _numbers(series: pd.Series, at: Mapping[str, int], where: str, what: str) ->
     found = np.array([at.get(name, -1) for name in series], dtype=np.int64)
     strange = np.flatnonzero(found < 0)
     if strange.size:
-        row = int(strange[0])
+        row = int(series.index[strange[0]])
         shown, more = series[row][:40], f" ({strange.size:,} rows)" if strange.size > 1 else ""
         raise DataError(f"{where}: row {row + 1}: the graph has no {what} {shown!r}{more}; mend or leave out")
     return found
