@@ -154,8 +154,9 @@ def _numbers(
         look = looks_like(words, options.number_format)
         choose = f"choose {look.choose}; if not, " if look is not None and look.choose else ""
         seems = "" if look is None else f", which looks like {look.what}"
-        instead = ", or choose predict=class" if fresh else ""
-        action = f"{choose}give a number, or leave blank what is not known{instead}"
+        blank = "leave blank what is not known"
+        instead = f"give a number, {blank}, or choose predict=class" if fresh else f"give a number, or {blank}"
+        action = f"{choose}{instead}"
         problems.add(where, f"{what}{seems}", bad, action, "error")
     if fresh:
         written = writing_of(name, series, found, options, f"{where}, {name}", problems)
