@@ -100,11 +100,12 @@ def test_runs_are_listed_compared_and_deleted(ltga: Any, trained: Any) -> None:
     expected = {"epochs": 3, "hidden_channels": 4, "heads": 2, "backend": "torch"}
     assert rows[0]["protocol"] == "recommended" and rows[0]["settings"] == expected
     assert record.stem[:8] in ltga("runs", runs, record.stem[:5]).out
-    (runs / f"mine-{record.stem[:7]}.html").write_text("of somebody else")
-    assert len(list(runs.glob("*.html"))) == 2
+    for name in (f"notes-{record.stem[:8]}.html", f"mine-{record.stem[:7]}.html"):
+        (runs / name).write_text("of somebody else")
+    assert len(list(runs.glob("*.html"))) == 3
     outcome = ltga("runs", runs, record.stem[:5], "--delete")
     assert outcome.code == 0 and list(runs.glob(f"{record.stem}*")) == []
-    assert [page.name for page in runs.glob("*.html")] == [f"mine-{record.stem[:7]}.html"]
+    assert sorted(page.name[:5] for page in runs.glob("*.html")) == ["mine-", "notes"]
     assert f"deleted its page customers-ltga-head-{record.stem[:8]}.html" in " ".join(outcome.out.split())
 
 

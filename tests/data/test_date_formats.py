@@ -143,6 +143,7 @@ def test_digits_are_read_by_a_format_of_digits_or_not_at_all() -> None:
     """Else 20240131 would be a date among those of `%d%m%Y`, though perhaps another than the one that is meant."""
     found = days_of(pd.Series(["31012024", "20240131", "2024-01-31"]), "%d%m%Y")
     assert found.stray.tolist() == [False, True, False]
+    assert not days_of(pd.Series(["20240131", "2023", "2024-01-31"]), "%Y%m%d,%Y").stray.any()
 
 
 def test_numbers_that_are_no_days_stay_numbers() -> None:

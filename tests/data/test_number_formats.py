@@ -194,10 +194,14 @@ def test_numbers_that_float32_cannot_tell_apart_are_refused() -> None:
     with pytest.raises(DataError, match=r"price has numbers too close for float32, in which .*; choose scale=standard"):
         fitted(close)
     assert np.ptp(Preparation().fit((nodes(close), EDGES)).arrays.x[:, 1]) == pytest.approx(39 / np.std(close))
-    graph = target(close)
-    with pytest.raises(DataError, match=r"differ by too little for float32, in which \d+ is \d+; subtract their mean"):
-        graph.dataset()
-    target([1e9 * at for at in range(COUNT)]).dataset()
+    with pytest.raises(DataError, match=r"price: numbers too close for float32, in which \d+ is \d+; subtract what"):
+        target(close)
+    graph = target([1e9 * at for at in range(COUNT)])
+    few = [450000.1, 450000.2, *[""] * (COUNT - 2)]  # of a graph that nobody learns from
+    graph.fitted.apply((nodes(few), EDGES)).dataset()
+    fitted([101325 * (1 + at * 1e-6) for at in range(COUNT)])  # pressures
+    with pytest.raises(DataError, match=r"in which 3.9e-199 is 0"):
+        fitted([at * 1e-200 for at in range(COUNT)])
 
 
 def test_two_units_in_a_column_are_refused() -> None:

@@ -146,7 +146,8 @@ TAKEN = "lines that begin with #, % or //: 2; taken as edges, having as many fie
     ("name", "content", "rows", "said"),
     [
         ("head.csv", "source,target\n#python,bob\n%x,//y\na,b\n", EDGES, TAKEN),
-        ("none.csv", "#python,bob\n%x,//y\na,b\n", EDGES, TAKEN),
+        ("none.csv", "#python,bob\na,b\n%x,//y\n", [EDGES[0], EDGES[2], EDGES[1]], TAKEN),
+        ("above.txt", "#from,to\n#python bob\na b\n", EDGES[2:], LEFT_OUT),
         ("all.csv", "#python,bob\n%x,//y\n", EDGES[:2], TAKEN),
         ("head.txt", "source target\n#python bob\n%x //y\na b\n", EDGES, TAKEN),
         ("below.edges", "a b\n#python bob\n# more\n%x //y\n", [EDGES[2], *EDGES[:2]], LEFT_OUT),

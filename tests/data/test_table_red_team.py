@@ -9,9 +9,11 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
-from ltga.data import Preparation
+from ltga.data import FittedPreparation, Preparation
 from ltga.data.find_node import position_of
+from ltga.data.graph_files import read_graph_file
 from ltga.errors import DataError, InputError
 
 IDS = [f"n{number}" for number in range(8)]
@@ -101,7 +103,28 @@ def test_edges_that_are_stored_otherwise_than_those_learned_from_are_refused() -
             fitted.apply(other)
     of_tables.apply(ring.to_directed())
     of_graph.apply((nodes, edges))  # tables say nothing of it
-    Preparation(convention="undirected, once").fit((nodes, edges)).fitted.apply(ring.to_directed())
+    for fitted, own, other in (
+        (Preparation(convention="directed").fit((nodes, edges)).fitted, ring.to_directed(), ring),
+        (Preparation(convention="directed").fit(ring).fitted, ring, ring.to_directed()),
+    ):
+        again = FittedPreparation.model_validate(fitted.model_dump(mode="json"))
+        again.apply(own)
+        with pytest.raises(DataError, match="those that the run learned from were"):
+            again.apply(other)
+    before = Preparation(convention="directed").fit(ring).fitted.model_dump(mode="json", exclude={"told"})
+    FittedPreparation.model_validate(before).apply(ring)  # a run that did not look at it yet reads its own graph
+
+
+def test_a_symmetric_matrix_is_directed_if_somebody_says_so() -> None:
+    """Half of its entries, read as directed, passed half of the messages."""
+    matrix = sp.coo_array((np.ones(4), ([0, 1, 1, 2], [1, 0, 2, 1])), shape=(3, 3)).tocsr()
+    nodes = pd.DataFrame({"id": range(3), "label": ["a", "b", "a"], "x": [1.0, 2.0, 4.0]})
+    plain = Preparation().fit(matrix, nodes=nodes).data().edge_index
+    told = Preparation(convention="directed").fit(matrix, nodes=nodes)
+    assert sorted(plain.T.tolist()) == sorted(told.data().edge_index.T.tolist())
+    edges = pd.DataFrame({"source": [0, 1], "target": [1, 2], "weight": [1.0, 1.0]})
+    run = Preparation().fit((nodes, edges)).fitted
+    assert sorted(run.apply(matrix, nodes=nodes).data().edge_index.T.tolist()) == sorted(plain.T.tolist())
 
 
 @pytest.mark.parametrize(("column", "meant"), [("train_mask", "split"), ("Split", "split"), ("ID", "id")])
@@ -121,3 +144,23 @@ def test_a_number_is_no_position_where_ids_are_numbers() -> None:
     for wrong in ("05", "0", 61):
         with pytest.raises(InputError, match=f"mine has no node '{wrong}'"):
             position_of(wrong, ids, 60, "mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "edges", "noted"),
+    [
+        ("a.csv", "#FromNodeId,ToNodeId\n1,2\n2,3\n", ["1>2", "2>3"], "left out as comments"),
+        ("a.tsv", "#Source_ID\tTarget_ID\tweight\n1\t2\t5\n2\t3\t6\n", ["1>2", "2>3"], "left out as comments"),
+        ("a.csv", "#ann,#bob\n#bob,c\nc,#ann\n#ann,d\n", ["#ann>#bob", "#bob>c", "c>#ann", "#ann>d"], "taken"),
+        ("a.csv", "a,b\nb,c\n# total, 2\n", ["a>b", "b>c"], "left out as comments"),
+        ("a.txt", "#ai bob\n#ml ann\nann bob\nbob #ai\n", ["ann>bob", "bob>#ai"], "left out as comments"),
+        ("a.edgelist", "#ai #ml {'w': 1}\n#ai bob {'w': 2}\na b {'w': 3}\n", ["#ai>#ml", "#ai>bob", "a>b"], "taken"),
+        ("a.csv", "p1;p2;p3,topicA\np2;p4;p5,topicB\n", ["p1;p2;p3>topicA", "p2;p4;p5>topicB"], ""),
+        ("a.csv", "a;b;1,5\nb;c;2,25\n", ["a>b", "b>c"], ""),
+    ],
+)  # fmt: skip
+def test_signs_in_lists_of_edges(name: str, text: str, edges: list[str], noted: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    tables = read_graph_file(tmp_path / name, Preparation())
+    assert (tables.edges["source"] + ">" + tables.edges["target"]).tolist() == edges
+    assert any(noted in str(problem) for problem in tables.problems.found)

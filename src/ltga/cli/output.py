@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ltga.errors import InputError
+from ltga.train.find_run import SHORT
 
 TABLES = (".csv", ".parquet")
 PAGES = (".html", ".htm")
+_LONGEST_NAME = 100  # of a graph in the name of its page; a file name has 255 bytes
 _OF_A_GRAPH = tuple(f"{stem}{suffix}" for stem in ("nodes", "edges", "graphs", "triples") for suffix in TABLES)
 
 
@@ -26,6 +29,16 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str] = (), w
         raise InputError(f"{option}: cannot write {path}; its folder must exist and be writable")
     if suffixes and path.suffix not in suffixes:
         raise InputError(f"{option}: {path.name}: {what} written as {' or '.join(suffixes)}")
+
+
+def page_name(graph: str, method: str, run: str) -> str:
+    """What the page of a run is called beside its record.
+
+    >>> page_name("my graph", "ltga-head", "1c556dcb" * 8)
+    'my-graph-ltga-head-1c556dcb.html'
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", graph).strip("-.") or "graph"
+    return f"{plain[:_LONGEST_NAME]}-{method}-{run[:SHORT]}.html"
 
 
 def keep_inputs(path: Path | None, option: str, read: Iterable[str | Path | None]) -> None:

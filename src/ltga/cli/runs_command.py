@@ -12,11 +12,12 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from ltga.cli.output import page_name
 from ltga.cli.runs_compare import side_by_side
 from ltga.cli.terminal import plain_table, say
 from ltga.data import Preparation
 from ltga.errors import InputError
-from ltga.train.find_run import SHORT, find_run, is_short_id
+from ltga.train.find_run import SHORT, find_run
 from ltga.train.protocol import RECOMMENDED, Protocol
 from ltga.train.record import Record, headline_score
 from ltga.train.show import shown as shown_value
@@ -66,13 +67,22 @@ def delete_runs(console: Console, folder: Path, chosen: Sequence[str]) -> None:
         raise InputError("delete: say which runs, by the first digits of their ids")
     paths = [find_run(one, folder) for one in chosen]
     for path in paths:
+        page = _page_of(path)
         for suffix in (".json", ".npz", ".safetensors"):
             path.with_suffix(suffix).unlink(missing_ok=True)
         say(console, f"deleted {path.stem[:SHORT]}")
-        if is_short_id(path.stem) and len(path.stem) >= SHORT:  # other records may be called like somebody's page
-            for page in path.parent.glob(f"*-{path.stem[:SHORT]}.html"):
-                page.unlink()
-                say(console, f"deleted its page {page.name}")
+        if page is not None and page.is_file():
+            page.unlink()
+            say(console, f"deleted its page {page.name}")
+
+
+def _page_of(path: Path) -> Path | None:
+    """Where ``ltga train`` writes a run's page; ``None`` if the record does not say what it is of."""
+    try:
+        config = json.loads(path.read_bytes())["config"]
+        return path.with_name(page_name(config["dataset"]["name"], config["method"], path.stem))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _shortened(prepared: dict[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from ltga.cli.compiled import compiled_kernels
 from ltga.cli.early_checks import parse_seconds
 from ltga.cli.given_graph import open_given
 from ltga.cli.next_steps import next_steps, run_to_look_at
+from ltga.cli.output import page_name
 from ltga.cli.plan import Plan, check_plan
 from ltga.cli.summary import Finished, Group, as_json, finished, score_name, sentences, simple_rows, table
 from ltga.cli.terminal import counted, run_bar, say
@@ -29,7 +29,6 @@ from ltga.train.batches import graph_and_batches
 from ltga.train.checkpoint import Checkpoint
 from ltga.train.crew import Crew, crew_here
 from ltga.train.devices import find_device, free_bytes
-from ltga.train.find_run import SHORT
 from ltga.train.fitting import execute_and_store, take_part
 from ltga.train.minibatch import MiniBatch
 from ltga.train.planned import PlannedRun, plan_run
@@ -37,8 +36,6 @@ from ltga.train.progress import index_symbol
 from ltga.train.ray_train import RayWorkers
 from ltga.train.record import clean_text
 from ltga.train.store import Store
-
-LONGEST_NAME = 100  # of a graph in the name of its page; a file name has 255 bytes
 
 
 def train_and_compare(
@@ -198,11 +195,9 @@ def _page(
     chosen = _group_to_look_at(groups)
     if chosen is None:
         return None
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", graph.name).strip("-.") or "graph"
-    plain = plain[:LONGEST_NAME]
     try:
         record = chosen.runs[0].path
-        return _write_page(record, graph, path or store / f"{plain}-{chosen.method.name}-{record.stem[:SHORT]}.html")
+        return _write_page(record, graph, path or store / page_name(graph.name, chosen.method.name, record.stem))
     except (InputError, UnicodeError) as error:  # for example too large for a page; the results do not depend on it
         if path is not None:
             raise InputError(f"--page: {error}") if isinstance(error, UnicodeError) else error from None

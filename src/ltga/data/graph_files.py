@@ -178,27 +178,36 @@ def _without_comments(
 ) -> tuple[list[str], str]:
     """The lines that are edges, or name their columns, and the sign between their fields.
 
-    A sign such as # begins a comment, or a name: "#python,bob" is an edge where others have as many fields. Before
-    the first other line that is so only in tables without a header, and without a blank behind the sign, for there
-    stands "# FromNodeId ToNodeId".
+    A sign such as # begins a comment or a name: "#python,bob" is an edge where others have as many fields. A blank
+    behind it makes a comment, as in "# FromNodeId ToNodeId"; so does a place above all other lines, unless lines below
+    show that nodes are called so.
     """
-    is_table = path.suffix.lower() in (".csv", ".tsv")
-    plain = [line for line in lines if not line.lstrip().startswith(_COMMENTS)] or (lines if is_table else [])
+    marked = [line.lstrip().startswith(_COMMENTS) for line in lines]
+    plain = [line for line, odd in zip(lines, marked) if not odd]
+    only_marked = not plain and path.suffix.lower() in (".csv", ".tsv")
+    others = lines if only_marked else plain
     nothing = DataError(f"{path}: has no edges; give a line for each, source and target")
-    if not plain:
+    if not others:
         raise nothing
-    separator = separator or _separator(plain)
-    width = 0 if has_dictionaries(plain[0]) else _width(plain[0], separator, path)
-    edge_first = is_table and not _is_header(_fields(plain[0], separator), options)
+    separator = separator or _separator(others)
+    dictionaries = has_dictionaries(others[0])
+    width = _width(others[0], separator, path)
+
+    def may_be_edge(line: str) -> bool:
+        alike = line.rstrip().endswith("}") if dictionaries else 0 < width == _width(line, separator, path)
+        return alike and _BEFORE_TEXT.match(line) is None
+
+    begins = 0 if only_marked else marked.index(False)
+    edges = [odd and may_be_edge(line) for line, odd in zip(lines, marked)]
+    headed = _is_header(_fields(others[0], separator), options)
+    called_so = dictionaries or only_marked or (not headed and any(edges[begins:]))
     kept: list[str] = []
     named = left_out = 0
-    for line in lines:
-        if line.lstrip().startswith(_COMMENTS):
-            apart = _BEFORE_TEXT.match(line) is not None
-            header = not kept and _is_header(_fields(line.lstrip("#%/ \t"), separator), options)
-            above = not kept and (apart or header or not edge_first)
-            if above or (apart and separator == " ") or not 0 < width == _width(line, separator, path):
-                left_out += bool(kept)
+    for at, line in enumerate(lines):
+        if marked[at]:
+            header = at < begins and _is_header(_fields(line.lstrip("#%/ \t"), separator), options)
+            if header or not edges[at] or (at < begins and not called_so):
+                left_out += at > begins or (edges[at] and not header and not headed)
                 continue
             named += 1
         kept.append(line)
@@ -225,9 +234,10 @@ def _width(line: str, separator: str, path: Path) -> int:
 
 
 def _separator(lines: list[str]) -> str:
-    """The sign between fields, by the first line; a comma is a decimal one where others stand before it everywhere."""
+    """The sign between fields, by the first line; a comma between digits is a decimal one if semicolons divide all."""
     found = next((sign for sign in ("\t", ",", ";") if sign in lines[0]), " ")
-    counts = {line.count(";") for line in lines} if found == "," and ";" in lines[0].partition(",")[0] else {0}
+    decimal = found == "," and re.fullmatch(r"[^,]*;[-+]?[0-9]+,[0-9]+(;.*)?", lines[0].strip())
+    counts = {line.count(";") for line in lines} if decimal else {0}
     return ";" if len(counts) == 1 and min(counts) > 1 else found
 
 

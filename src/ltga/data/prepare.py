@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -49,6 +49,7 @@ class FittedPreparation(BaseModel):
     placed: str | None = None
     target: Kind = "classes"
     written: Writing | None = None  # the numbers that are predicted
+    told: Convention | Literal["nothing"] | None = None  # what the source said of its edges; None: not looked at
 
     def apply(self, source: Any, *, nodes: pd.DataFrame | None = None) -> PreparedGraph:
         """The same done to another graph, or to a grown one, whose labels may be missing.
@@ -57,7 +58,8 @@ class FittedPreparation(BaseModel):
         """
         from ltga.data.sources import as_tables  # it stands on this module
 
-        return accepted(as_tables(source, self.options, nodes=nodes), self.options, self)
+        meant = self.options.with_convention(self.convention)
+        return accepted(as_tables(source, meant, nodes=nodes), self.options, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +176,8 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
     nodes, kept = named_once(tables, options, problems)
     about_nodes = problems.of_rows(kept)
     convention: Convention = fitted.convention if fitted else options.convention or tables.convention or "directed"
-    if options.convention is None and tables.convention not in (None, convention):
-        what = f"its edges are {tables.convention!r}, and those that the run learned from were {convention!r}"
-        problems.add(tables.edge_table, what, 1, "give a graph whose edges are stored as those were", "error")
+    if fitted is not None:
+        _refuse_other_edges(tables, fitted, problems)
     ids = text_of(nodes[options.id])
     edges = _edges(tables, nodes[options.id], ids, convention, options, problems)
     kind = fitted.target if fitted else kind_of_target(nodes, options, tables.node_table, about_nodes)
@@ -212,6 +213,7 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
         placed=placed,
         target=kind,
         written=written,
+        told=tables.convention or "nothing",
     )
     node_ids = tuple(ids.to_pylist())
     arrays = GraphArrays(
@@ -219,6 +221,16 @@ def prepare(tables: Tables, options: Preparation, fitted: FittedPreparation | No
         node_names=node_ids, node_ids=node_ids, feature_names=features.names,
     )  # fmt: skip
     return Outcome(problems, PreparedGraph(arrays, attributes.names, tables, fitted, problems, values))
+
+
+def _refuse_other_edges(tables: Tables, fitted: FittedPreparation, problems: Problems) -> None:
+    """Add an error if a source says that its edges are stored otherwise than those that were learned from."""
+    if tables.convention is None or (fitted.told is None and fitted.options.convention is not None):
+        return
+    learned = fitted.convention if fitted.told in (None, "nothing") else fitted.told
+    if tables.convention != learned:
+        what = f"its edges are {tables.convention!r}, and those that the run learned from were {learned!r}"
+        problems.add(tables.edge_table, what, 1, "give a graph whose edges are stored as those were", "error")
 
 
 def _labels(

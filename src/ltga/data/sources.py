@@ -156,14 +156,16 @@ def _from_sparse(matrix: Any, options: Preparation) -> Tables:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"source: an adjacency is square, got {list(matrix.shape)}")
     entries = matrix.tocoo()
-    symmetric = (matrix != matrix.T).nnz == 0
+    # Entry (i, j) is a message from i to j; only where nobody says more is a symmetric matrix one of undirected edges.
+    told = options.convention if options.convention != "undirected, once" else None
+    symmetric = told is None and (matrix != matrix.T).nnz == 0
     kept = (entries.data != 0) & ((entries.row <= entries.col) if symmetric else True)
     edges = pd.DataFrame({
         options.source: entries.row[kept].astype(np.int64), options.target: entries.col[kept].astype(np.int64),
         options.weight: entries.data[kept],
     })  # fmt: skip
     nodes = pd.DataFrame({options.id: np.arange(matrix.shape[0], dtype=np.int64)})
-    return Tables(edges, nodes, convention=_meaning(not symmetric), origin={"format": "scipy"})
+    return Tables(edges, nodes, convention=told or _meaning(not symmetric), origin={"format": "scipy"})
 
 
 def _meaning(directed: bool) -> Convention:

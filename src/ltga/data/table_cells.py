@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from ltga.data.date_formats import formats_of_digits, formats_to_try
+from ltga.data.date_formats import formats_in, formats_of_digits, formats_to_try
 from ltga.data.date_hints import dates_look_like
 from ltga.data.number_cells import as_python_writes
 from ltga.data.number_formats import NO_NUMBER, NumberFormat
@@ -213,8 +213,11 @@ def _stamps(text: pd.Series, date_format: str | None) -> pd.Series:
     text = text.where(~text.str.lower().isin(_MOMENTS), None)
     digits = formats_of_digits(date_format)
     stamps, numbers = _stamps_of_digits(text, digits)
+    given = formats_in(date_format)
     for form in formats_to_try(date_format):
-        left = stamps.isna() & text.notna() & ~numbers
+        left = stamps.isna() & text.notna()
+        if form not in given:  # 20240131 may be another day than the one that was meant
+            left &= ~numbers
         if left.any() and form not in digits:
             _read_into(stamps, text[left], form)
     return stamps

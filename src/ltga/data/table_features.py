@@ -11,10 +11,10 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from ltga.data.bounds import MAX_BYTES
+from ltga.data.close_numbers import rounded_away
 from ltga.data.graph_tables import Tables
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
-from ltga.data.rounding import rounded_away
 from ltga.data.structure import DEFAULT, structural_features
 from ltga.data.table_columns import Column, NumberColumn, fit_column
 from ltga.data.table_edges import Edges

@@ -66,8 +66,10 @@ def note_misnamed(names: Iterable[str], options: Preparation, where: str, proble
     for name in names:
         meant = {"train_mask": "split", "val_mask": "split", "test_mask": "split"}.get(name.lower(), name.lower())
         if meant in ("id", "label", "split") and meant == getattr(options, meant):
-            reads = "the parts are read from one column split, with train, val and test" if "mask" in name else ""
-            action = f"taken as a feature; {reads or f'if it is not one, choose {meant}={name}'}, or drop={name}"
+            choose = f"{meant}={name} or drop={name}"
+            if "mask" in name.lower():  # masks, as PyG has them
+                choose = f"drop={name}, and say train, val or test in one column split"
+            action = f"taken as a feature; if it is none, choose {choose}"
             problems.add(where, f"column {name!r} is named nearly like {meant!r}", 1, action, "note")
 
 

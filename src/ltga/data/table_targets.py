@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from ltga.data.close_numbers import rounded_away
 from ltga.data.number_hints import looks_like, nearly_numbers
 from ltga.data.preparation import Preparation
 from ltga.data.problems import Problems
@@ -152,7 +153,8 @@ def _numbers(
     if bad.size:
         what = f"{name} is {words[int(bad[0])].as_py()[:40]!r}"
         look = looks_like(words, options.number_format)
-        choose = f"choose {look.choose}; if not, " if look is not None and look.choose else ""
+        chosen = "" if look is None or (not fresh and "units=" in look.choose) else look.choose
+        choose = f"choose {chosen}; if not, " if chosen else ""
         seems = "" if look is None else f", which looks like {look.what}"
         blank = "leave blank what is not known"
         instead = f"give a number, {blank}, or choose predict=class" if fresh else f"give a number, or {blank}"
@@ -221,6 +223,10 @@ def _check(
     values: np.ndarray, names: tuple[str, ...], options: Preparation, where: str, problems: Problems, item: str
 ) -> None:
     """What leaves nothing to learn."""
+    lost = rounded_away(values) if values.ndim == 1 else None
+    if lost is not None:
+        what = f"numbers too close for float32, in which {lost[0]:.15g} is {lost[1]:.15g}"
+        problems.add(f"{where}, {names[0]}", what, 1, "subtract what they have in common, their mean for one", "error")
     known = ~np.isnan(values)
     some = known if known.ndim == 1 else known.any(axis=1)
     if not some.any():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ltga.data.rounding import rounded_away
 from ltga.errors import DataError
 
 if TYPE_CHECKING:  # tables are checked without torch
@@ -126,12 +125,6 @@ def _number(values: np.ndarray, names: tuple[str, ...] | None, where: str, item:
         raise DataError(f"{where}: the target of {item} {infinite[0]} is {values[infinite[0]]}; use finite numbers")
     found = np.unique(y[~np.isnan(y)])
     _refuse_empty(found.size, where, item)
-    lost = rounded_away(values)
-    if lost is not None:
-        raise DataError(
-            f"{where}: the target's numbers differ by too little for float32, in which {lost[0]:.15g} is "
-            f"{lost[1]:.15g}; subtract their mean, or what else they have in common"
-        )
     if found.size == 1:
         raise DataError(f"{where}: the target is {found[0]:g} for every {item} that has one; there is nothing to learn")
     if names is not None and len(names) != 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_LOST = 1e-3  # of the standard deviation
+_LOST = 0.02  # of the standard deviation
 _NOISE = 1e-14  # of the numbers; what differs by less is meant to be equal
 
 
@@ -20,9 +20,9 @@ def rounded_away(values: np.ndarray) -> tuple[float, float] | None:
         return None
     with np.errstate(over="ignore"):
         stored = known.astype(np.float32).astype(np.float64)
-    change = np.abs(stored - known)
-    most = int(change.argmax())
-    spread = known.std()
-    if not np.isfinite(change[most]) or change[most] <= _LOST * spread or spread <= _NOISE * np.abs(known).max():
+    largest = np.abs(known).max() or 1.0
+    change = np.abs(stored - known) / largest  # squares of tiny numbers would be zero
+    most, spread = int(change.argmax()), (known / largest).std()
+    if not np.isfinite(change[most]) or change[most] <= _LOST * spread or spread <= _NOISE:
         return None
     return float(known[most]), float(stored[most])
